@@ -180,6 +180,21 @@ func chaos(r dnsmessage.Resource) dnsmessage.Resource {
 	return r
 }
 
+// TestAliasBesideAnSOAOfAnotherZone has a server that answers with the alias and the SOA record of the alias's
+// own zone, which says nothing about the target.
+func TestAliasBesideAnSOAOfAnotherZone(t *testing.T) {
+	z := zone{
+		"www.example.com.": {cname("www.example.com.", "www.cdn.test.", 300)},
+		"www.cdn.test.":    {a("www.cdn.test.", "192.0.2.80", 300), a("www.cdn.test.", "2001:db8::80", 300)},
+	}
+	n := newNetwork(t, z.handler(func(m *message) {
+		m.Authorities = []dnsmessage.Resource{soa("example.com.", 300, 300)}
+	}))
+	got, err := n.resolver(resolve.Options{}).LookupNetIP(t.Context(), "ip", "www.example.com")
+	require.NoError(t, err)
+	require.Equal(t, addrs("192.0.2.80", "2001:db8::80"), got)
+}
+
 // TestAliasesAreBounded has loops and long chains, in one message and in many.
 func TestAliasesAreBounded(t *testing.T) {
 	chain := func(n int) (records []dnsmessage.Resource) {
@@ -245,6 +260,11 @@ func TestServersThatAnswerNonsense(t *testing.T) {
 		},
 		"a referral": sample.handler(func(m *message) {
 			m.Answers, m.Authorities, m.RecursionAvailable = nil, nil, false
+			m.RCode = dnsmessage.RCodeSuccess
+		}),
+		"a referral with an SOA record of another zone": sample.handler(func(m *message) {
+			m.Answers, m.RecursionAvailable = nil, false
+			m.Authorities = []dnsmessage.Resource{soa("other.example.", 300, 300)}
 			m.RCode = dnsmessage.RCodeSuccess
 		}),
 		"no such operation": sample.handler(func(m *message) { m.RCode = dnsmessage.RCodeNotImplemented }),

@@ -112,7 +112,7 @@ func (q *question) parse(b []byte, exact bool) (*message, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: malformed answer: %w", ErrServerFailure, err)
 	}
-	m.lame = h.RCode == dnsmessage.RCodeSuccess && records == 0 && m.zone == "" &&
+	m.lame = h.RCode == dnsmessage.RCodeSuccess && records == 0 && !m.isAbove(strings.ToLower(q.name.String())) &&
 		!h.Authoritative && !h.RecursionAvailable
 	return m, nil
 }
@@ -225,9 +225,13 @@ func (m *message) resolve(name string, limit int) (end string, passed int, ttl t
 
 // negativeTTL returns how long a name stays without an address: 0 if no zone above it says so.
 func (m *message) negativeTTL(name string) time.Duration {
-	above := m.zone == "." || name == m.zone || strings.HasSuffix(name, "."+m.zone)
-	if m.zone == "" || !above {
+	if !m.isAbove(name) {
 		return 0
 	}
 	return m.negative
+}
+
+// isAbove reports whether the message has an SOA record of a zone that a name is in.
+func (m *message) isAbove(name string) bool {
+	return m.zone == "." || m.zone != "" && (name == m.zone || strings.HasSuffix(name, "."+m.zone))
 }

@@ -156,7 +156,7 @@ func (r *Resolver) follow(ctx context.Context, c *config, fqdn string, kind dnsm
 			return result{addrs: m.addrs[end], ttl: min(ttl, m.ttls[end])}
 		case m.noName:
 			return result{err: errNotFound, noName: true, ttl: min(ttl, m.negativeTTL(end))}
-		case end == name || m.zone != "":
+		case end == name || m.isAbove(end): // an SOA record of another zone says nothing about the target
 			return result{err: errNotFound, ttl: min(ttl, m.negativeTTL(end))}
 		}
 		name = end
