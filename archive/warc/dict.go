@@ -20,14 +20,14 @@ func isSkippable(magic []byte) bool {
 	return len(magic) >= 4 && magic[0]&0xf0 == 0x50 && string(magic[1:4]) == zdict.Magic[1:]
 }
 
-// skippable reads such a frame, and returns its dictionary, if any.
-func (s *source) skippable() (dict []byte, err error) {
+// skippable reads such a frame, and returns the dictionary in it if that is wanted.
+func (s *source) skippable(wanted bool) (dict []byte, err error) {
 	var head [8]byte
 	if _, err := io.ReadFull(s, head[:]); err != nil {
 		return nil, err
 	}
 	size := int64(binary.LittleEndian.Uint32(head[4:]))
-	if string(head[:4]) != zdict.Magic {
+	if !wanted {
 		_, err := io.CopyN(io.Discard, s, size)
 		return nil, err
 	}
@@ -39,15 +39,18 @@ func (s *source) skippable() (dict []byte, err error) {
 	return dict, err
 }
 
-// skip reads a skippable frame, and uses the dictionary in it, if any.
+// skip reads a skippable frame, and uses the dictionary in it if it is the first of the file. Even a broken
+// one is the only one: each costs up to 16 MiB, and a new decoder with a window of up to 32 MiB.
 func (r *Reader) skip() error {
-	dict, err := r.src.skippable()
-	if err != nil || len(dict) == 0 || r.dict != nil {
+	magic, _ := r.src.Peek(len(zdict.Magic))
+	wanted := string(magic) == zdict.Magic && r.dict == nil && !r.found
+	r.found = r.found || wanted
+	dict, err := r.src.skippable(wanted)
+	if err != nil || len(dict) == 0 {
 		return err
 	}
 	r.Close() // the decoder must be created again, with the dictionary
 	r.dict, err = unpackDict(dict)
-	r.found = true
 	return err
 }
 
@@ -71,7 +74,7 @@ func (r *Reader) ReadDict(f io.ReaderAt) ([]byte, error) {
 	magic, err := r.src.Peek(len(zdict.Magic))
 	if err == nil && string(magic) == zdict.Magic {
 		var dict []byte
-		if dict, err = r.src.skippable(); err == nil {
+		if dict, err = r.src.skippable(true); err == nil {
 			dict, err = unpackDict(dict)
 		}
 		if err == nil {

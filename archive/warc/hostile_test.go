@@ -291,3 +291,26 @@ func TestRatioIsLimited(t *testing.T) {
 		r.Close()
 	}
 }
+
+// Only the first dictionary of a file costs memory: a small file can announce thousands, each of 16 MiB or
+// broken, with a frame between them whose decoder takes 32 MiB.
+func TestOneDictionaryIsTried(t *testing.T) {
+	zs, err := zstd.NewWriter(nil)
+	require.NoError(t, err)
+	empty := "\x28\xb5\x2f\xfd\x00\x78\x01\x00\x00"
+	id := "WARC-Type: warcinfo\r\nWARC-Record-ID: <urn:a>\r\n"
+	for name, head := range map[string]string{
+		"broken": "\x09\x00\x00\x00", "cut": "\xff\xff\xff\x00", "with another frame": "\x00\x00\x00\x00",
+	} {
+		file := string(zs.EncodeAll([]byte(plain(id, "")), nil)) + strings.Repeat(zdict.Magic+head+empty, 200)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		r := NewReader(strings.NewReader(file), ReaderOptions{})
+		records, _, err := readAll(t, r)
+		runtime.ReadMemStats(&after)
+		require.NoError(t, err)
+		require.Len(t, records, 1)
+		require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(150<<20), name)
+		r.Close()
+	}
+}
