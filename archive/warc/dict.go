@@ -50,7 +50,9 @@ func (r *Reader) skip() error {
 		return err
 	}
 	r.Close() // the decoder must be created again, with the dictionary
-	r.dict, err = unpackDict(dict)
+	if dict, err = unpackDict(dict); err == nil {
+		r.dict = dict // a part of one would make all frames unreadable
+	}
 	return err
 }
 

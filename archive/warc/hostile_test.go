@@ -314,3 +314,18 @@ func TestOneDictionaryIsTried(t *testing.T) {
 		r.Close()
 	}
 }
+
+// Frames that need no dictionary can be salvaged, even if that of the file is broken.
+func TestSalvageBesideABrokenDictionary(t *testing.T) {
+	zs, err := zstd.NewWriter(nil)
+	require.NoError(t, err)
+	dict := zs.EncodeAll(make([]byte, 4<<20), nil)
+	dict[len(dict)-1] ^= 1
+	file := zs.EncodeAll([]byte(plain("", "block")), zdict.Append(nil, dict))
+	r := NewReader(bytes.NewReader(file), ReaderOptions{Salvage: true})
+	defer r.Close()
+	records, damage, err := readAll(t, r)
+	require.NoError(t, err)
+	require.Len(t, damage, 1)
+	require.Len(t, records, 1)
+}
