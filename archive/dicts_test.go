@@ -141,3 +141,26 @@ var builtDict = sync.OnceValues(func() ([]byte, error) {
 		ID: 99, Contents: samples, History: slices.Concat(samples[:20]...),
 	})
 })
+
+// The dictionary of an imported file is found although it was not there, or not whole, when the file was
+// read before.
+func TestDictionaryOfAGrowingFile(t *testing.T) {
+	var plain bytes.Buffer
+	encodeAll(t, &plain, warc.None, response("http://a.test/", wholeSecond, okHead+"body"))
+	data := withDict(t, plain.Bytes(), encoderDict(t))
+	for _, size := range []int{0, 2} {
+		path := filepath.Join(t.TempDir(), "a.warc.zst")
+		require.NoError(t, os.WriteFile(path, data[:size], 0o600))
+		a := openDir(t, t.TempDir(), Options{})
+		_, err := a.Import(path)
+		require.Equal(t, size == 0, err == nil)
+		require.NoError(t, os.WriteFile(path, data, 0o600))
+		found, err := a.Import(path)
+		require.NoError(t, err)
+		require.Equal(t, 1, found.Versions, size)
+		v, err := a.At("http://a.test/", time.Time{})
+		require.NoError(t, err)
+		require.Equal(t, "body", body(t, a, v))
+		require.NoError(t, a.Close())
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/spinneret-go/spinneret/archive/internal/urlkey"
+	"github.com/spinneret-go/spinneret/archive/internal/zdict"
 	"github.com/spinneret-go/spinneret/archive/warc"
 )
 
@@ -120,6 +121,8 @@ func (a *Archive) dict(name string) ([]byte, error) {
 		return nil, nil
 	case err != nil:
 		return nil, err
+	case f.size < int64(len(zdict.Magic)): // an import that may grow, and have one then
+		return nil, nil
 	}
 	return a.dicts.put(name, dict), nil
 }
