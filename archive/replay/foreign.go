@@ -102,7 +102,7 @@ func (f *foreignElements) open(name string, attrs []attribute) {
 	switch {
 	case root && (!inside || name == "svg" && (*f)[len(*f)-1].name == "annotation-xml"):
 		*f = append(*f, foreignElement{name: name, space: name})
-	case inside && (root || name == "style" || name == "annotation-xml" || isIsland(space, name, attrs)):
+	case inside && (root || name == "style" || name == "template" || name == "annotation-xml" || isIsland(space, name, attrs)):
 		*f = append(*f, foreignElement{name, space, isIsland(space, name, attrs)})
 	case !inside && len(*f) > 0 && containers[name]:
 		*f = append(*f, foreignElement{name: name, island: true})

@@ -26,6 +26,8 @@ var shownMarkups = []string{
 	`<svg><annotation-xml><iframe><p>7777</p></iframe>`, `<svg><mi><iframe><p>7777</p></iframe>`,
 	`<svg><mi><noembed><p>7777</p></noembed>`, `<math><desc><iframe><p>7777</p></iframe>`,
 	`<math><foreignObject><iframe><p>7777</p></iframe>`, `<template></template></template><p>7777`,
+	`<svg><template/></svg><p>7777`, `<svg><template></svg><p>7777`, `<math><template><p>7777`,
+	`<template><svg></template><template></template><p>7777`, `<svg><desc><template></template>7777`,
 }
 
 // hiddenMarkups are pages whose price a browser does not show.
@@ -35,6 +37,8 @@ var hiddenMarkups = []string{
 	`<math><annotation-xml encoding="Text/HTML"><style><p>7777</style>`,
 	`<svg><foreignObject><div></svg><style>7777</style></div></foreignObject></svg>`,
 	`<template><template></template><p>7777</template>`, `<template><img alt=7777></template>`,
+	`<template><svg><template></template></svg>7777</template>`, `<template><svg></template><template>7777`,
+	`<svg><desc><template>7777</template></desc></svg>`,
 }
 
 func TestTextThatBrowsersShow(t *testing.T) {

@@ -57,25 +57,27 @@ func findBase(page []byte, scripts bool) (ref string, ok bool) {
 	return "", false
 }
 
-// startTags returns the names of the start tags of a page, as readTag does, with their attributes.
-// Those in templates are no part of it. scripts says whether the page is shown with its scripts.
+// startTags returns the names of the start tags of HTML in a page, as readTag does, with their
+// attributes. Those in templates are no part of it. scripts says whether the page is shown with its scripts.
 func startTags(page []byte, scripts bool) iter.Seq2[string, []attribute] {
 	return func(yield func(string, []attribute) bool) {
 		var hidden templates
+		var foreign foreignElements
 		z := html.NewTokenizer(bytes.NewReader(page))
 		for kind := z.Next(); kind != html.ErrorToken; kind = z.Next() {
 			if kind == html.EndTagToken {
 				name, _ := z.TagName()
-				hidden.end(string(name))
+				hidden.end(string(name), &foreign)
 			}
 			if kind != html.StartTagToken && kind != html.SelfClosingTagToken {
 				continue
 			}
 			name, attrs := readTag(z)
-			if name == "noscript" && !scripts {
-				z.NextIsNotRawText()
+			if name != "noscript" || !scripts {
+				foreign.start(z, name, attrs, kind == html.SelfClosingTagToken)
 			}
-			if hidden.start(name, attrs); hidden == 0 && !yield(name, attrs) {
+			hidden.start(name, attrs, foreign)
+			if hidden.open == 0 && !foreign.inside() && !yield(name, attrs) {
 				return
 			}
 		}
@@ -83,18 +85,27 @@ func startTags(page []byte, scripts bool) iter.Seq2[string, []attribute] {
 }
 
 // templates counts the open template elements, whose content is for scripts, but for that which is
-// shown in place of its parent.
-type templates int
+// shown in place of its parent. In SVG and MathML a template is an ordinary element. It is not safe for
+// concurrent use.
+type templates struct{ open, around int } // around is how many foreign elements the first one is in
 
-func (t *templates) start(name string, attrs []attribute) {
-	if name == "template" && (*t > 0 || !has(attrs, "shadowrootmode")) {
-		*t++
+func (t *templates) start(name string, attrs []attribute, f foreignElements) {
+	if name != "template" || f.inside() || t.open == 0 && has(attrs, "shadowrootmode") {
+		return
+	}
+	if t.open++; t.open == 1 {
+		t.around = len(f)
 	}
 }
 
-func (t *templates) end(name string) {
-	if name == "template" {
-		*t = max(*t-1, 0)
+// end closes an element, and with a template all in it.
+func (t *templates) end(name string, f *foreignElements) {
+	before := len(*f)
+	if f.end(name); name != "template" || t.open == 0 || len(*f) < before {
+		return
+	}
+	if t.open--; t.open == 0 {
+		*f = (*f)[:min(len(*f), t.around)]
 	}
 }
 

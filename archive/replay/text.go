@@ -29,7 +29,7 @@ func visibleText(page []byte) []string {
 			t.wrap()
 			return t.lines
 		case html.TextToken:
-			if !quiet && hidden == 0 && !foreign.hidesText() {
+			if !quiet && hidden.open == 0 && !foreign.hidesText() {
 				t.line.Write(z.Text())
 			}
 		case html.StartTagToken, html.SelfClosingTagToken:
@@ -37,14 +37,13 @@ func visibleText(page []byte) []string {
 			raw, _ := foreign.start(z, name, attrs, kind == html.SelfClosingTagToken)
 			quiet = raw && silent[name]
 			t.tag(name)
-			hidden.start(name, attrs)
-			if alt := value(attrs, "alt"); name == "img" && alt != "" && hidden == 0 {
+			hidden.start(name, attrs, foreign)
+			if alt := value(attrs, "alt"); name == "img" && alt != "" && hidden.open == 0 {
 				t.line.WriteString(" [" + alt + "] ")
 			}
 		case html.EndTagToken:
 			name, _ := z.TagName()
-			foreign.end(string(name))
-			hidden.end(string(name))
+			hidden.end(string(name), &foreign)
 			quiet = false
 			t.tag(string(name))
 		}
