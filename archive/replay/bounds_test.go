@@ -31,3 +31,14 @@ func TestPrefixesAreBounded(t *testing.T) {
 	prefix += strings.Repeat("(", maxPrefix)
 	require.Equal(t, http.StatusBadRequest, ask(t, v, prefix).Code)
 }
+
+// A NUL takes three bytes when it is rewritten, so it counts as three.
+func TestNULsCountAsWhatTheyBecome(t *testing.T) {
+	const url = "http://a.test/"
+	for n, kind := range map[int]string{300: "text/html; charset=utf-8", 400: "text/plain; charset=UTF-8"} {
+		v := New(archiveOf(t, htmlAt(monday, url, "<style>"+strings.Repeat("\x00", n))), Options{})
+		v.maxRewrite = 1000
+		w := ask(t, v, v.replayOf(monday, url), "Sec-Fetch-Dest", "iframe")
+		require.Equal(t, strings.ToLower(kind), strings.ToLower(w.Header().Get("Content-Type")), n)
+	}
+}

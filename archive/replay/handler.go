@@ -15,7 +15,7 @@ import (
 
 const (
 	// maxRewrite is the maximum length in bytes of a page or a style sheet that is rewritten, as
-	// archived and in UTF-8. A longer one is served unchanged.
+	// archived and in UTF-8, where a NUL is U+FFFD. A longer one is served unchanged.
 	maxRewrite = 8 << 20
 
 	// maxMemory bounds the bytes that all requests together use to rewrite and compare pages, and

@@ -2,6 +2,7 @@ package replay
 
 import (
 	"bufio"
+	"bytes"
 	"crypto/hmac"
 	"errors"
 	"io"
@@ -182,7 +183,7 @@ func (v *Handler) rewriteWithin(w http.ResponseWriter, r *http.Request, p place,
 	} else {
 		body, whole = sheetUTF8(body, c.kind, room)
 	}
-	if !whole {
+	if !whole || int64(len(body)+2*bytes.Count(body, []byte{0})) > room { // a NUL may become U+FFFD
 		return false
 	}
 	links.left = minLinks + perLink*len(body)
