@@ -34,13 +34,18 @@ type sink interface {
 func rewriteHTML(out sink, page []byte, l *linker) {
 	// When a link is followed, a browser applies the first base even to links before it.
 	own := *l
-	if ref, ok := findBase(page, l.scripts); ok {
-		if base, err := weburl.Parse(ref, &l.base); err == nil && weburl.IsWeb(&base) {
-			own.base = base
-		}
-	}
+	own.rebase(page)
 	p := &pageRewriter{links: &own, out: out}
 	p.run(page)
+}
+
+// rebase changes the base to that of a page with a base element.
+func (l *linker) rebase(page []byte) {
+	if ref, ok := findBase(page, l.scripts); ok {
+		if base, err := weburl.Parse(ref, &l.base); err == nil && weburl.IsWeb(&base) {
+			l.base = base
+		}
+	}
 }
 
 // findBase returns the URL of the first base element with one. Pages rarely have such an element,
@@ -331,14 +336,18 @@ func (p *pageRewriter) linked(attrs []attribute) ([]attribute, bool) {
 	return out, true
 }
 
-// nested rewrites a document in an attribute, whose URLs are relative to the page around it.
+// nested rewrites a document in an attribute. Without a base of its own, its URLs are relative to the
+// page around it.
 func (p *pageRewriter) nested(page string) (string, bool) {
 	if p.depth >= maxNesting || len(page) > maxNested {
 		return "", false
 	}
 	var out strings.Builder
 	q := &pageRewriter{links: p.links, depth: p.depth + 1, out: &out}
+	around := p.links.base
+	p.links.rebase([]byte(page))
 	q.run([]byte(page))
+	p.links.base = around
 	return out.String(), true
 }
 

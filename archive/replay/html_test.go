@@ -49,6 +49,8 @@ func TestPages(t *testing.T) {
 			`<frameset><frame src="` + d + `x"></frameset>`},
 		{"srcdoc", `<iframe srcdoc="<img src=x onerror=y><script>z</script>"></iframe>`,
 			`<iframe srcdoc="&lt;img src=&#34;` + d + `x&#34;&gt;"></iframe>`},
+		{"a base in srcdoc", `<iframe srcdoc="<base href=/1/><img src=x>"></iframe><img src=x>`,
+			`<iframe srcdoc="&lt;img src=&#34;` + inReplay + `https://a.example/1/x&#34;&gt;"></iframe><img src="` + d + `x">`},
 		{"an object", `<object data=x codebase=http://b.example/></object>`,
 			`<object data="` + d + `x"></object>`},
 		{"a plugin", `<embed src=x>`, `<embed src="` + d + `x">`},
