@@ -151,7 +151,7 @@ func TestSearch(t *testing.T) {
 			"/view/20261104100059999999/" + millHome},
 		{"all URLs below", "url=www.example.org/news/*",
 			browseAddress("https://www.example.org/news/", time.Time{})},
-		{"nothing", "url=", "/"},
+		{"nothing", "url=", "/"}, {"everything", "url=+*", "/"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := ask(t, v, "/go?"+tt.query)

@@ -55,11 +55,11 @@ func (v *Handler) search(w http.ResponseWriter, r *http.Request) {
 			"Enter a time such as 2026, 2026-11, 2026-11-02 or 2026-11-02T09:30.")
 		return
 	}
+	text, all := strings.CutSuffix(text, "*")
 	if text == "" {
 		v.redirectTo(w, "/")
 		return
 	}
-	text, all := strings.CutSuffix(text, "*")
 	var first place // the first valid URL, for the error page
 	for i, candidate := range candidates(text) {
 		u, err := parseURL(candidate)
