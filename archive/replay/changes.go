@@ -34,9 +34,10 @@ type Piece struct {
 
 // Changes compares two versions of a page, and returns the lines of both in their order, removed
 // ones before those added in their place. The lines of an HTML page are those that a reader sees
-// without scripts: blocks without markup, and the texts of images. Those of other text are the lines
-// of its source, in parts if they are long. The charset is that of each version. Versions without a
-// Removed or Added piece may still differ in what is not shown: compare [archive.Version.Digest].
+// without scripts: blocks without markup, lines of preformatted text, and the texts of images. Those
+// of other text are the lines of its source, in parts if they are long. The charset is that of each
+// version. Versions without a Removed or Added piece may still differ in what is not shown: compare
+// [archive.Version.Digest].
 //
 // The version of a time may be an error or a redirect, whose text is compared like that of a page:
 // see Kind and Status of [archive.Version].

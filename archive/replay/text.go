@@ -10,11 +10,14 @@ import (
 // blocks are the elements that start a new line.
 var blocks = setOf(`address article aside blockquote body br button caption
 	center dd details dialog dir div dl dt fieldset figcaption figure footer form frameset h1 h2
-	h3 h4 h5 h6 header hgroup hr html legend li main menu nav ol optgroup option p pre search
-	section select summary table tbody td tfoot th thead title tr ul video`)
+	h3 h4 h5 h6 header hgroup hr html legend li listing main menu nav ol optgroup option p plaintext
+	pre search section select summary table tbody td tfoot th thead title tr ul video xmp`)
 
 // silent are the elements whose text is not visible.
 var silent = setOf(`script style iframe noembed noframes`)
+
+// preformatted are the elements in which a line break of the source is one of the page.
+var preformatted = setOf(`pre listing xmp plaintext textarea`)
 
 // visibleText returns the lines of text of a page as a person would read them: without markup, with
 // single spaces, and with the alternative texts of images. It ends after more than maxLines.
@@ -30,15 +33,18 @@ func visibleText(page []byte) []string {
 			return t.lines
 		case html.TextToken:
 			if !quiet && hidden.open == 0 && !foreign.hidesText() {
-				t.line.Write(z.Text())
+				t.text(string(z.Text()))
 			}
 		case html.StartTagToken, html.SelfClosingTagToken:
 			name, attrs := readTag(z)
 			raw, _ := foreign.start(z, name, attrs, kind == html.SelfClosingTagToken)
 			quiet = raw && silent[name]
 			t.tag(name)
+			if preformatted[name] {
+				t.pre++
+			}
 			hidden.start(name, attrs, foreign)
-			if alt := value(attrs, "alt"); name == "img" && alt != "" && hidden.open == 0 {
+			if alt := value(attrs, "alt"); (name == "img" || name == "input" && strings.EqualFold(value(attrs, "type"), "image")) && alt != "" && hidden.open == 0 {
 				t.line.WriteString(" [" + alt + "] ")
 			}
 		case html.EndTagToken:
@@ -46,6 +52,9 @@ func visibleText(page []byte) []string {
 			hidden.end(string(name), &foreign)
 			quiet = false
 			t.tag(string(name))
+			if preformatted[string(name)] {
+				t.pre = max(t.pre-1, 0)
+			}
 		}
 	}
 	return t.lines
@@ -56,6 +65,24 @@ func visibleText(page []byte) []string {
 type textLines struct {
 	lines []string
 	line  strings.Builder
+	pre   int // how many elements are open in which line breaks count
+}
+
+// text adds a text to the line, and in preformatted text to new lines.
+func (t *textLines) text(text string) {
+	if t.pre == 0 {
+		t.line.WriteString(text)
+		return
+	}
+	for part := range strings.Lines(text) {
+		t.line.WriteString(part)
+		if strings.HasSuffix(part, "\n") {
+			t.wrap()
+		}
+		if len(t.lines) > maxLines {
+			return
+		}
+	}
 }
 
 func (t *textLines) tag(name string) {
