@@ -28,7 +28,9 @@ func (w *Web) Proxy() (*url.URL, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.serving.Go(func() { w.server.Serve(l) })
+	if !w.goServe(func() { w.server.Serve(l) }) {
+		return nil, errors.Join(net.ErrClosed, l.Close())
+	}
 	return &url.URL{Scheme: "http", Host: l.Addr().String()}, nil
 }
 
@@ -45,11 +47,12 @@ func (x *exchange) tunnel() int {
 		if _, err := io.WriteString(client, "HTTP/1.1 200 Connected\r\n\r\n"); err != nil {
 			return
 		}
-		x.web.serving.Go(func() {
+		if x.web.goServe(func() {
 			io.Copy(server, client) // whichever side ends, the other one has nothing left to do
 			server.Close()
-		})
-		io.Copy(client, server)
+		}) {
+			io.Copy(client, server)
+		}
 	})
 }
 
@@ -63,7 +66,9 @@ func (w *Web) Resolver() (netip.AddrPort, error) {
 	if err != nil {
 		return netip.AddrPort{}, err
 	}
-	w.serving.Go(func() { w.resolveAll(conn) })
+	if !w.goServe(func() { w.resolveAll(conn) }) {
+		return netip.AddrPort{}, errors.Join(net.ErrClosed, conn.Close())
+	}
 	return conn.LocalAddr().(*net.UDPAddr).AddrPort(), nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"sync"
 	"testing"
 	"time"
 
@@ -181,4 +182,26 @@ func TestAWebWithoutSocketsHasNeither(t *testing.T) {
 	require.ErrorIs(t, err, errNoSockets)
 	_, err = w.Resolver()
 	require.ErrorIs(t, err, errNoSockets)
+}
+
+// TestWaysInWhileClosing opens ways into webs that close meanwhile, which the race detector watches.
+func TestWaysInWhileClosing(t *testing.T) {
+	for range 50 {
+		w := start(t, Options{Hosts: 1, Pages: 1})
+		var all sync.WaitGroup
+		for range 4 {
+			all.Go(func() {
+				for range 10 {
+					_, _ = w.Proxy()
+					_, _ = w.Resolver()
+				}
+			})
+		}
+		require.NoError(t, w.Close())
+		all.Wait()
+		_, err := w.Proxy()
+		require.ErrorIs(t, err, net.ErrClosed)
+		_, err = w.Resolver()
+		require.ErrorIs(t, err, net.ErrClosed)
+	}
 }

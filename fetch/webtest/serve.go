@@ -61,6 +61,17 @@ func (w *Web) enter() bool {
 	return true
 }
 
+// goServe runs f until it returns, which Close waits for. It is false, without f, if the web is closing.
+func (w *Web) goServe(f func()) bool {
+	w.mu.Lock() // as in enter
+	defer w.mu.Unlock()
+	if w.ctx.Err() != nil {
+		return false
+	}
+	w.serving.Go(f)
+	return true
+}
+
 // exchange is one request being answered.
 type exchange struct {
 	web    *Web

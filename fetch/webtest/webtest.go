@@ -130,7 +130,7 @@ type Web struct {
 	serving   sync.WaitGroup // accept loops
 	conns     sync.WaitGroup // connections, and requests over HTTP/2; grows only while accept loops run
 
-	mu       sync.Mutex // protects hijacked, and see enter
+	mu       sync.Mutex // protects hijacked, and see enter and goServe
 	hijacked map[net.Conn]struct{}
 }
 
