@@ -45,6 +45,20 @@ func TestLogHasEveryRequest(t *testing.T) {
 	require.Empty(t, log[1].UserAgent)
 }
 
+// TestLogHasRequestsWithoutAPath sends what net/http would answer by itself.
+func TestLogHasRequestsWithoutAPath(t *testing.T) {
+	w := start(t, Options{Hosts: 1})
+	c, err := w.Dial(t.Context(), "tcp", "h00000.vweb.test:80")
+	require.NoError(t, err)
+	_, err = io.WriteString(c, "OPTIONS * HTTP/1.1\r\nHost: h00000.vweb.test\r\nConnection: close\r\n\r\n")
+	require.NoError(t, err)
+	answer, err := io.ReadAll(c)
+	require.NoError(t, err)
+	require.Contains(t, string(answer), "HTTP/1.1 405 ")
+	require.Len(t, w.Log(), 1)
+	require.Equal(t, "*", w.Log()[0].Path)
+}
+
 func TestLogOutgrowsItsChunks(t *testing.T) {
 	l := newRecorder(true, nil)
 	var open []*Request

@@ -27,6 +27,8 @@ func (w *Web) serve(all []net.Listener) {
 			return context.WithValue(w.ctx, arrival{}, w.virtual[l.Addr().(*net.TCPAddr).AddrPort()])
 		},
 		ConnState: w.countConn,
+		// The log has OPTIONS * as well.
+		DisableGeneralOptionsHandler: true,
 		// Clients that vanish are normal here, and not worth a line on stderr.
 		ErrorLog: log.New(io.Discard, "", 0),
 	}
