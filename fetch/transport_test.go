@@ -304,6 +304,36 @@ func (t *tapped) Close() error {
 	return nil
 }
 
+// leaver leaves at the first byte of a body.
+type leaver struct{ leave func() }
+
+func (l leaver) Write(p []byte) (int, error) {
+	l.leave()
+	return len(p), nil
+}
+
+// A caller who leaves while a decoder skips a frame is not the server's fault.
+func TestTransportDoesNotBlameTheServerForTheCaller(t *testing.T) {
+	skipped := "\x50\x2a\x4d\x18\x00\x00\x01\x00" + strings.Repeat("x", 1<<16)
+	synctest.Test(t, func(t *testing.T) {
+		c, stop := inMemory(t, fetch.Options{}, func(s *session) {
+			s.request()
+			s.say(ok + "Content-Encoding: zstd\r\n\r\n" + skipped)
+		})
+		defer stop()
+		ctx, leave := context.WithCancel(t.Context())
+		defer leave()
+		ctx = context.WithValue(ctx, struct{ EncodedBody struct{} }{}, func(*http.Response) io.Writer { return leaver{leave} })
+		req := request(t, "http://a.test/").WithContext(ctx)
+		resp, err := c.Transport().RoundTrip(req)
+		require.NoError(t, err)
+		_, err = io.ReadAll(resp.Body)
+		require.NoError(t, resp.Body.Close())
+		require.ErrorIs(t, err, context.Canceled)
+		require.NotErrorIs(t, err, fetch.CutCoding)
+	})
+}
+
 // A connection is free for the next request once a body has been read, decoded or not. It is closed
 // if the reader stops in the middle.
 func TestTransportReusesConnections(t *testing.T) {

@@ -154,6 +154,7 @@ func (r *Reader) Reset(src io.Reader, codings string, o Options) {
 		r.buf = bufio.NewReader(nil)
 	}
 	r.options, r.codings = o, codings
+	r.feeds = [maxCodings]feed{}
 	r.buf.Reset(r.feed(0, src))
 	r.n, r.err = 0, nil
 	r.closed.Store(false)
@@ -174,7 +175,7 @@ func (r *Reader) Read(p []byte) (int, error) {
 // read requires that r.mu is held.
 func (r *Reader) read(p []byte) (int, error) {
 	if r.err == nil && r.opened == 0 {
-		r.err = r.open()
+		r.err = r.cause(r.open())
 	}
 	if r.err != nil || len(p) == 0 {
 		return 0, r.err
@@ -194,12 +195,25 @@ func (r *Reader) read(p []byte) (int, error) {
 		err = r.drain()
 	case err == nil:
 		err = r.ended()
+	default:
+		err = r.cause(err)
 	}
 	if err != nil {
 		r.err = err
 		r.release()
 	}
 	return n, err
+}
+
+// cause returns why a decoder failed with err: when it skips something, it takes each error of its feed
+// for a broken coding.
+func (r *Reader) cause(err error) error {
+	for i := range r.feeds {
+		if cut := r.feeds[i].err; err != nil && cut != nil && cut != io.EOF {
+			return cut
+		}
+	}
+	return err
 }
 
 // drain reads what the decoders have left and returns io.EOF, or why a feed has not come to its

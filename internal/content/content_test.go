@@ -310,6 +310,26 @@ func TestUntil(t *testing.T) {
 	require.Equal(t, 101, until.n, "nothing is read after that")
 }
 
+// The error that ended a body in the middle of its coding is not taken for a fault of the coding, which
+// decoders report instead when they skip what they do not need.
+func TestUntilWithinASkippedFrame(t *testing.T) {
+	body := append([]byte{0x50, 0x2a, 0x4d, 0x18, 0, 0, 1, 0}, make([]byte, 1<<16)...) // a frame to be skipped
+	body = append(body, encode(t, "zstd", []byte("text"))...)
+	for _, codings := range []string{"zstd", "gzip,zstd", "zstd,gzip"} {
+		sent := body
+		if codings == "zstd,gzip" {
+			sent = encode(t, "gzip", body)
+		}
+		r := content.NewReader(iotest.OneByteReader(bytes.NewReader(sent)), codings, content.Options{Until: &asked{most: 20}})
+		_, err := io.ReadAll(r)
+		require.ErrorIs(t, err, io.ErrNoProgress, codings)
+		r.Reset(bytes.NewReader([]byte("not zstd")), "zstd", content.Options{})
+		_, err = io.ReadAll(r)
+		require.Error(t, err)
+		require.NotErrorIs(t, err, io.ErrNoProgress, "it was that of the body before")
+	}
+}
+
 func TestOfLongLists(t *testing.T) {
 	list := content.Of([]string{strings.Repeat("gzip,", 1<<20)})
 	require.Equal(t, "gzip,gzip,gzip,gzip", list)
