@@ -15,6 +15,7 @@ import (
 
 // WriteFile replaces a file of the operating system by what from writes, as [ReplaceWith] does. A
 // symbolic link to a file stays, and that file is replaced; one that leads nowhere is replaced itself.
+// Anything but a regular file, such as a device, is an error.
 // The file keeps its mode; only the owner may read a new one.
 //
 // Several processes may write one file: each call has a temporary file of its own, so the last one
@@ -29,11 +30,15 @@ func WriteFile(name string, from io.WriterTo) error {
 // WriteFileIn is [WriteFile] for a caller who opens the directory.
 func WriteFileIn(open func(dir string) vfs.FS, name string, write func(io.Writer) error) error {
 	path := target(name)
+	old, err := os.Stat(path)
+	if err == nil && !old.Mode().IsRegular() {
+		return fmt.Errorf("write %s: it is not a regular file", path)
+	}
 	removeStale(path)
 	dir, base := filepath.Dir(path), filepath.Base(path)
 	temp := fmt.Sprintf("%s.%08x%s", base, rand.Uint32(), NewName)
 	return ReplaceWith(open(dir), base, temp, func(f vfs.File) error {
-		if old, err := os.Stat(path); err == nil {
+		if old != nil {
 			if err := os.Chmod(filepath.Join(dir, temp), old.Mode().Perm()); err != nil {
 				return err
 			}
