@@ -4,6 +4,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -29,4 +30,30 @@ func TestWriteFileReplacesOnlyFiles(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, fs.ModeNamedPipe, info.Mode().Type())
 	require.Equal(t, []string{"link", "pipe", "sub"}, namesIn(t, dir))
+}
+
+// A link into a directory that may not be searched, perhaps only for now, leads to a file all the same.
+func TestWriteFileKeepsLinksThatItMayNotFollow(t *testing.T) {
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	require.NoError(t, os.Mkdir(at("closed"), 0o700))
+	require.NoError(t, os.WriteFile(at("closed/file"), []byte("old"), 0o600))
+	require.NoError(t, os.Symlink("closed/file", at("link")))
+	for d := dir; d != os.TempDir() && len(d) > len(os.TempDir()); d = filepath.Dir(d) {
+		require.NoError(t, os.Chmod(d, 0o777))
+	}
+	written := make(chan error)
+	go func() {
+		runtime.LockOSThread() // and never unlock: the thread ends with the goroutine
+		if os.Getuid() == 0 {
+			_ = syscall.Setfsuid(65534) // of this thread: root may search everything
+		} else {
+			_ = os.Chmod(at("closed"), 0)
+		}
+		written <- durable.WriteFile(at("link"), strings.NewReader("new"))
+	}()
+	require.ErrorIs(t, <-written, fs.ErrPermission)
+	require.NoError(t, os.Chmod(at("closed"), 0o700))
+	requireContent(t, "old", at("link"))
+	require.Equal(t, []string{"closed", "link"}, namesIn(t, dir))
 }
