@@ -24,8 +24,9 @@ type Repaired struct {
 }
 
 // Repair copies everything readable from a damaged store to a new one. It does not change the old
-// store, which may be on a disk that can only be read. Both indexes are rebuilt, so damage to them
-// loses nothing; nor does damage to one copy of the checkpoint. A damaged block loses its records. A
+// store, but makes its file lock if a copy came without; with that, it may be on a disk that can only
+// be read. Both indexes are rebuilt, so damage to them loses nothing; nor does damage to one copy of the
+// checkpoint. A damaged block loses its records. A
 // record whose id was deleted stays deleted even if the message that says so is lost, as long as the
 // id index is intact; without the index, it is copied unless its id was added again. A damaged group
 // in the log loses the changes after it. If the log moves records between buckets and a block of those
