@@ -7,22 +7,34 @@ import (
 	"github.com/spinneret-go/spinneret/internal/bench/measure"
 )
 
-// watchMemory monitors a process until it ends. The returned function then returns its peak memory in
-// bytes. The figure of wait4 would be wrong: it is never less than the parent's memory when the
-// process started.
+// watchMemory monitors a running process. The returned function stops that, and returns the peak
+// memory in bytes. The figure of wait4 would be wrong: it is never less than the parent's memory
+// when the process started.
 func watchMemory(pid int) (peak func() int64) {
-	most := make(chan int64)
+	end, seen := make(chan struct{}), make(chan int64)
+	status := fmt.Sprintf("/proc/%d/status", pid)
+	most := int64(0)
+	read := func() {
+		if kilobytes, err := measure.ProcNumber(status, "VmHWM"); err == nil { // it has not ended
+			most = max(most, kilobytes<<10)
+		}
+	}
+	read() // the process may end at once
 	go func() {
-		var seen int64
+		tick := time.NewTicker(20 * time.Millisecond)
+		defer tick.Stop()
 		for {
-			kilobytes, err := measure.ProcNumber(fmt.Sprintf("/proc/%d/status", pid), "VmHWM")
-			if err != nil { // it has ended, and has no memory any more
-				most <- seen
+			select {
+			case <-tick.C:
+				read()
+			case <-end:
+				seen <- most
 				return
 			}
-			seen = kilobytes << 10
-			time.Sleep(20 * time.Millisecond)
 		}
 	}()
-	return func() int64 { return <-most }
+	return func() int64 {
+		close(end)
+		return <-seen
+	}
 }
