@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -67,6 +68,23 @@ func TestAnIncompleteLineIsCutOff(t *testing.T) {
 		}
 		require.Equal(t, want, lines(t, dir))
 	}
+}
+
+// TestNoLedgerReplacesAnother: the file is renamed twice in a millisecond.
+func TestNoLedgerReplacesAnother(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		l, err := cockpit.OpenLedger(dir, 1)
+		require.NoError(t, err)
+		for n := range 3 {
+			require.NoError(t, l.Write(fmt.Sprintf("http://a.test/%d", n), stage.Fetched, "", "", time.Time{}))
+			require.NoError(t, l.Flush())
+		}
+		require.NoError(t, l.Close())
+		files, err := filepath.Glob(filepath.Join(dir, "fates-*"))
+		require.NoError(t, err)
+		require.Len(t, files, 3)
+	})
 }
 
 // TestAKilledCrawlLeavesItsLedger kills a crawl that has written a few lines and waits for an hour:

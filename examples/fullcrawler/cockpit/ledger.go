@@ -181,8 +181,13 @@ func (l *Ledger) writeOut() error {
 // rotate renames the file and starts a new one. If it is interrupted, no line is lost. It requires
 // that l.mu is held.
 func (l *Ledger) rotate() error {
-	name := l.f.Name()
-	aside := strings.TrimSuffix(name, ".jsonl") + time.Now().UTC().Format("-20060102T150405.000") + ".jsonl"
+	name, aside := l.f.Name(), ""
+	for at := time.Now().UTC(); ; at = at.Add(time.Millisecond) { // an earlier file may have the name
+		aside = strings.TrimSuffix(name, ".jsonl") + at.Format("-20060102T150405.000") + ".jsonl"
+		if _, err := os.Lstat(aside); err != nil {
+			break // of other errors, renaming will tell
+		}
+	}
 	if err := l.f.Sync(); err != nil {
 		return err
 	}
