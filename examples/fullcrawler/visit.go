@@ -8,11 +8,10 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/spinneret-go/spinneret/examples/fullcrawler/cockpit"
-
 	"github.com/spinneret-go/spinneret/archive"
 	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
 	"github.com/spinneret-go/spinneret/dedupe/weburl"
+	"github.com/spinneret-go/spinneret/examples/fullcrawler/cockpit"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 	"github.com/spinneret-go/spinneret/fetch"
 	"github.com/spinneret-go/spinneret/robots"
@@ -84,18 +83,19 @@ func (c *crawler) request(ctx context.Context, it stage.Item, addr netip.Addr) s
 		}
 		return c.visitRobots(ctx, it, addr)
 	}
-	// Once more just before the request (paper Q §5.2.4): the page may have waited for hours.
-	if why := c.Filter.Check(it); why != "" {
-		c.end(it, stage.Unwanted, string(why))
-		return skipped
-	}
-	if !c.rule(it) {
-		return skipped
-	}
 	if !c.quota.Take(c.ending) {
 		return skipped
 	}
-	page, o := c.visitPage(ctx, it, addr)
+	page, o := false, skipped
+	// Once more just before the request (paper Q §5.2.4): the page may have waited for hours.
+	switch why := c.Filter.Check(it); {
+	case c.Paused.Has(weburl.Host(it.URL)):
+		c.enqueue(it)
+	case why != "":
+		c.end(it, stage.Unwanted, string(why))
+	case c.rule(it):
+		page, o = c.visitPage(ctx, it, addr)
+	}
 	if c.quota.Done(page) {
 		c.stop(cockpit.ErrPageLimit)
 	}
