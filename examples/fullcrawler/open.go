@@ -157,6 +157,9 @@ func (c *crawler) openScheduler() error {
 	c.Polite = stage.NewPoliteness(options, scheduler.New[stage.Item](options.Scheduler()))
 	c.politeness = stage.NewJournal(c.file(cockpit.StateName))
 	err := c.politeness.Restore(c.Polite.Restore)
+	if err == nil && c.Pages.Stats().Records > 0 {
+		err = c.Polite.Queue.Restore(scheduler.Entry{}, time.Now()) // the file may be lost, but hosts were visited
+	}
 	switch {
 	case errors.Is(err, durable.ErrVersion), errors.As(err, new(*fs.PathError)): // saving would replace it
 		return fmt.Errorf("%s: %w", c.file(cockpit.StateName), err)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -114,6 +115,30 @@ func TestAnUnreadableState(t *testing.T) {
 			require.NoError(t, c.close())
 		}
 		require.Error(t, err)
+	})
+}
+
+// TestTheUsualDelayAppliesWithoutAState: the file is lost between two runs.
+func TestTheUsualDelayAppliesWithoutAState(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := twoNeighbors()
+		web := s.network(t, loopback("").String())
+		cfg := siteConfig(t, "http://a.test/")
+		cfg.Pages = 1
+		c, err := newCrawler(cfg, web)
+		require.NoError(t, err)
+		require.ErrorIs(t, c.run(t.Context()), cockpit.ErrPageLimit)
+		require.NoError(t, os.Remove(filepath.Join(cfg.Out, cockpit.StateName)))
+		ended, answer, first := time.Now(), s.serve, time.Time{}
+		s.serve = func(w http.ResponseWriter, r *http.Request) {
+			if first.IsZero() {
+				first = time.Now()
+			}
+			answer(w, r)
+		}
+		cfg.Pages = 0
+		crawlSite(t, cfg, web)
+		require.GreaterOrEqual(t, first.Sub(ended), cfg.Delay)
 	})
 }
 
