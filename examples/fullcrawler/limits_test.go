@@ -1,7 +1,10 @@
 package main
 
 import (
+	"context"
+	"net"
 	"net/http"
+	"net/netip"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -50,4 +53,31 @@ func TestWhatWaitsForTheQuotaIsCheckedAfterwards(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestAPauseDuringALookup: the host of a robots.txt is paused while its address is looked up again.
+func TestAPauseDuringALookup(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := &fakeSite{addr: apart, serve: http.NotFound}
+		cfg := siteConfig(t, "http://h1.test/", "http://h1.test:8080/")
+		cfg.Forever, cfg.Duration = true, time.Minute
+		web := site.network(t, apart("h1.test").String())
+		lookups, dials, dial := 0, 0, web.Dial
+		web.Resolve = func(context.Context, string) ([]netip.Addr, time.Duration, error) {
+			if lookups++; lookups > 1 {
+				time.Sleep(20 * time.Second)
+			}
+			return []netip.Addr{apart("h1.test")}, time.Second, nil
+		}
+		web.Dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			dials++
+			return dial(ctx, network, addr)
+		}
+		c, err := newCrawler(cfg, web)
+		require.NoError(t, err)
+		time.AfterFunc(10*time.Second, func() { c.Paused.Add("h1.test") })
+		require.ErrorIs(t, c.run(t.Context()), cockpit.ErrTimeLimit)
+		require.Greater(t, lookups, 1)
+		require.Equal(t, 1, dials)
+	})
 }

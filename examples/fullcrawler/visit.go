@@ -42,7 +42,7 @@ func (c *crawler) visit(ctx context.Context, lease *scheduler.Lease[stage.Item])
 	found := c.locate(lease)
 	addr := found.Addr
 	switch {
-	case errors.Is(found.Err, stage.ErrManyLookups):
+	case errors.Is(found.Err, stage.ErrManyLookups), c.Paused.Has(lease.Host()): // meanwhile
 		lease.Requeue(skipped, time.Now().Add(stage.FindAgain))
 		return skipped
 	case found.Err != nil:
