@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -127,15 +128,16 @@ func TestHintsLeaveRoom(t *testing.T) {
 		c, err := newCrawler(cfg, site.network(t, apart("h1.test").String()))
 		require.NoError(t, err)
 		most := 0
-		go func() {
+		var watching sync.WaitGroup
+		watching.Go(func() {
 			for c.ending.Err() == nil {
 				time.Sleep(10 * time.Second)
 				most = max(most, len(c.Room))
 			}
-		}()
+		})
 		require.ErrorIs(t, c.run(t.Context()), cockpit.ErrTimeLimit)
+		watching.Wait()
 		require.Greater(t, len(site.requested("")), hints+20)
 		require.LessOrEqual(t, most, 2+cfg.Queue/8)
-		time.Sleep(11 * time.Second)
 	})
 }
