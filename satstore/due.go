@@ -78,6 +78,8 @@ type chunk struct {
 	records []Record
 	end     uint64 // number of the record after the block
 	users   int    // records that are out, and the iterator; guarded by Store.mu
+	mailed  uint64 // of the store when the block was read
+	marked  bool   // some of the records were deleted by then, or had messages
 }
 
 // release counts users down, and reuses the memory after the last one. It requires that s.mu is
@@ -97,7 +99,11 @@ func (c *chunk) yieldRecords(ctx context.Context, yield func(*Record, error) boo
 		r := &c.records[next]
 		// Merge is called here and not when the block is read: it is the caller's code and must not
 		// run under a lock, and records that are not handed out need no merging.
-		mail, live := c.store.takeMail(r, 0)
+		var mail []message
+		live := true
+		if c.marked || c.mailed != c.store.mailed.Load() { // without messages, there is no need to look for them
+			mail, live = c.store.takeMail(r, 0)
+		}
 		for _, m := range mail {
 			r.Data = c.store.o.Merge(r.ID, r.Data, m.payload)
 		}
@@ -416,12 +422,17 @@ func (c *chunk) read(found extent.Block) (bad uint64, ok bool) {
 // much larger than a CPU cache. A loop that does nothing else fetches many of its lines at once, and
 // the calls that follow then find them in the cache.
 func (s *Store) placed(c *chunk) bool {
-	strays := 0
+	deleted, strays := 0, 0
 	for i := range c.records {
-		if at := s.places.get(c.records[i].seq); at != c.bucket.number && at != 0 {
+		switch s.places.get(c.records[i].seq) {
+		case c.bucket.number:
+		case 0:
+			deleted++
+		default:
 			strays++
 		}
 	}
+	c.marked, c.mailed = deleted > 0 || len(c.bucket.mail) > 0, s.mailed.Load()
 	return strays == 0
 }
 

@@ -26,7 +26,11 @@ func (s *state) addMessageTo(b *bucket, seq uint64, m message) {
 	s.scratch = b.messages.Append(s.pool, len(encoded), s.scratch, func(dst []byte) []byte {
 		return append(dst, encoded...)
 	})
-	if b.loaded && !m.delete {
+	if !b.loaded {
+		return
+	}
+	s.mailed.Add(1)
+	if !m.delete {
 		b.mail.post(seq, m)
 		s.waiting += m.size()
 	}

@@ -3,6 +3,7 @@ package satstore
 import (
 	"math"
 	"slices"
+	"sync/atomic"
 
 	"github.com/spinneret-go/spinneret/satstore/internal/calendar"
 	"github.com/spinneret-go/spinneret/satstore/internal/extent"
@@ -28,9 +29,10 @@ type state struct {
 	bucketID   uint64   // of the next bucket
 	seq        uint64   // of the next record
 	records    int64
-	waiting    int64   // bytes of messages in memory
-	damage     []error // found by splits and with messages, for Due to report
-	scratch    []byte  // for one entry
+	waiting    int64         // bytes of messages in memory
+	mailed     atomic.Uint64 // counts messages for records in buckets that are due
+	damage     []error       // found by splits and with messages, for Due to report
+	scratch    []byte        // for one entry
 }
 
 // newBucket makes a bucket with an id and a number.
