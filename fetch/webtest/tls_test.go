@@ -173,6 +173,15 @@ func TestHandlers(t *testing.T) {
 	require.Len(t, start(t, Options{Handlers: map[string]http.Handler{"a.test": http.NotFoundHandler()}}).hosts, 1)
 }
 
+func TestTwoHostsOfOneName(t *testing.T) {
+	for _, name := range []string{"H00000.vweb.test", "A.test"} {
+		_, err := Start(Options{Hosts: 1, Network: memnet.New(), Handlers: map[string]http.Handler{
+			name: http.NotFoundHandler(), "a.test": http.NotFoundHandler(),
+		}})
+		require.ErrorContains(t, err, "one name", name)
+	}
+}
+
 // A name can have several addresses or none, and they can change.
 func TestLookups(t *testing.T) {
 	private := netip.MustParseAddr("10.0.0.1")

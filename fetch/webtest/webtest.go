@@ -39,7 +39,7 @@ type Options struct {
 	// means none.
 	Static string
 
-	// Handlers are your own hosts, by name. Requests to them are logged, too. A connection that one
+	// Handlers are your own hosts, by name, whatever its case. Requests to them are logged, too. A connection that one
 	// of them hijacks is its own to close. nil means none. If a web has hosts from Static or
 	// Handlers, it has generated ones only if Hosts is set.
 	Handlers map[string]http.Handler
@@ -170,6 +170,9 @@ func (w *Web) bind(o Options, named []string) ([]net.Listener, error) {
 			"out of range", n, o.Pages, addrs, o.Port)
 	}
 	w.addHosts(o, named, addrs)
+	if len(w.byName) < n {
+		return nil, errors.New("webtest: start: two hosts have one name, in whatever case")
+	}
 	var all []net.Listener
 	var err error
 	if o.Network != nil {
