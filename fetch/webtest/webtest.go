@@ -39,9 +39,9 @@ type Options struct {
 	// means none.
 	Static string
 
-	// Handlers are your own hosts, by name, whatever its case. Requests to them are logged, too. A connection that one
-	// of them hijacks is its own to close. nil means none. If a web has hosts from Static or
-	// Handlers, it has generated ones only if Hosts is set.
+	// Handlers are your own hosts, by name, whatever its case. Requests to them are logged, too. A
+	// connection that one of them hijacks is its own to close. nil means none. If a web has hosts from
+	// Static or Handlers, it has generated ones only if Hosts is set.
 	Handlers map[string]http.Handler
 
 	// TLS makes the URLs of all hosts https, with HTTP/2 for clients that offer it. Plain HTTP gets an

@@ -7,9 +7,9 @@
 //
 // The web and each crawler are separate processes; the crawler has its own core. Each round runs
 // every crawler, one after the other; the table shows the medians. Requests are counted in the
-// web's log. wget, wget2 and httrack are included if they are installed, and store pages as files.
-// colly stores nothing; fullcrawler stores nothing, or an archive with its index and its store of
-// pages.
+// web's log. The floor is the least that a crawler on net/http can cost: it only follows links. wget,
+// wget2 and httrack are included if they are installed, and store pages as files. colly stores nothing;
+// fullcrawler stores nothing, or an archive with its index and its store of pages.
 package main
 
 import (
@@ -41,12 +41,15 @@ func main() {
 	flag.IntVar(&b.size, "size", 20<<10, "median size of a page in `bytes`")
 	flag.DurationVar(&b.limit, "limit", 3*time.Minute, "time limit for a crawler; its results until then count")
 	only := flag.String("only", "", "`crawlers` to run, separated by commas; empty means all")
-	child := flag.Bool("colly", false, "crawl with colly; for internal use")
+	child := flag.String("child", "", "`crawler` of this process, floor or colly; for internal use")
 	flag.Parse()
 	var err error
-	if *child {
+	switch *child {
+	case "floor":
+		programs.Floor(flag.Arg(0))
+	case "colly":
 		err = programs.Colly(flag.Arg(0), &colly.LimitRule{DomainGlob: "*", Parallelism: 200})
-	} else {
+	default:
 		err = b.run(*rounds, *only)
 	}
 	if err != nil {
@@ -79,18 +82,22 @@ func (b *bench) run(rounds int, only string) (err error) {
 		return err
 	}
 	engines := b.engines(only)
-	figures := map[string][]figure{}
+	if len(engines) == 0 {
+		return fmt.Errorf("-only %s: no such crawler is installed", only)
+	}
+	var all measure.Results
 	for range rounds {
 		for _, e := range engines {
 			f, err := b.measure(e)
 			if err != nil {
 				return fmt.Errorf("%s: %w", e.name, err)
 			}
-			figures[e.name] = append(figures[e.name], f)
+			all.Add(e.name, f.cpu.Seconds()*1000/float64(f.pages), float64(f.pages)/f.wall.Seconds(),
+				float64(f.pages), float64(f.again), float64(f.memory)/1e6)
 			fmt.Fprintf(os.Stderr, "%s: %+v\n", e.name, f)
 		}
 	}
-	return print(engines, figures)
+	return all.Print("crawler", engines[0].name, "CPU s/1,000 pages", "pages/s", "pages", "again", "MB")
 }
 
 func (b *bench) path(name string) string { return filepath.Join(b.dir, name) }
@@ -113,10 +120,11 @@ func (b *bench) engines(only string) []engine {
 	}
 	self, _ := os.Executable()
 	all := []engine{
+		{"floor", []string{self, "-child", "floor", first}, true},
 		{"fullcrawler without archive", ours("none"), false},
 		{"fullcrawler with gzip", ours("gzip"), false},
 		{"fullcrawler with zstd", ours("zstd"), false},
-		{"colly", []string{self, "-colly", first}, true},
+		{"colly", []string{self, "-child", "colly", first}, true},
 		{"wget", []string{"wget", "-q", "-r", "-l", "inf", "-H", "--no-verbose", "-P", b.path("out"), first}, true},
 		{"wget2", []string{"wget2", "-q", "-r", "-l", "0", "-H", "--max-threads=200", "-P", b.path("out"), first}, true},
 		// Without -%c0 it requests at most one page a second.
@@ -218,23 +226,4 @@ func (b *bench) count(f *figure) error {
 	}
 	f.pages = len(seen)
 	return lines.Err()
-}
-
-func print(engines []engine, figures map[string][]figure) error {
-	out := measure.Columns()
-	fmt.Fprint(out, "crawler\tCPU s/1,000 pages\tpages/s\tpages\tagain\tMB\t\n")
-	for _, e := range engines {
-		all := figures[e.name]
-		if len(all) == 0 {
-			continue
-		}
-		middle := func(of func(figure) float64) float64 { return measure.MedianOf(all, of) }
-		fmt.Fprintf(out, "%s\t%.3f\t%.0f\t%.0f\t%.0f\t%.0f\t\n", e.name,
-			middle(func(f figure) float64 { return f.cpu.Seconds() * 1000 / float64(f.pages) }),
-			middle(func(f figure) float64 { return float64(f.pages) / f.wall.Seconds() }),
-			middle(func(f figure) float64 { return float64(f.pages) }),
-			middle(func(f figure) float64 { return float64(f.again) }),
-			middle(func(f figure) float64 { return float64(f.memory) / 1e6 }))
-	}
-	return out.Flush()
 }

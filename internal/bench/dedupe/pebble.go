@@ -9,6 +9,8 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/bloom"
+
+	"github.com/spinneret-go/spinneret/internal/bench/measure"
 )
 
 // pebbleStore uses a log-structured tree with Bloom filters. A quarter of the memory is for its
@@ -28,7 +30,7 @@ func openPebble(dir string, o options) (store, error) {
 	options := &pebble.Options{
 		Cache:        cache,
 		MemTableSize: uint64(max(o.memory/8, 1<<18)), // there may be two
-		Logger:       silent{},
+		Logger:       measure.Silent{},
 	}
 	for i := range options.Levels {
 		options.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
@@ -75,10 +77,3 @@ func (s *pebbleStore) finish() (found uint64, err error) {
 }
 
 func (s *pebbleStore) unmap() error { return nil }
-
-// silent discards pebble's log.
-type silent struct{}
-
-func (silent) Infof(string, ...any)  {}
-func (silent) Errorf(string, ...any) {}
-func (silent) Fatalf(string, ...any) {}

@@ -95,3 +95,16 @@ func row(out io.Writer, name string, figures []float64) {
 		fmt.Fprintf(out, "%.4g\t", figure)
 	}
 }
+
+// Silent is a logger of peers that discards everything but the reason for which they end the program.
+// It is safe for concurrent use.
+type Silent struct{}
+
+// Infof does nothing.
+func (Silent) Infof(string, ...any) {}
+
+// Errorf does nothing.
+func (Silent) Errorf(string, ...any) {}
+
+// Fatalf panics.
+func (Silent) Fatalf(format string, args ...any) { panic(fmt.Sprintf(format, args...)) }

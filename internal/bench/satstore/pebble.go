@@ -10,6 +10,8 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/bloom"
+
+	"github.com/spinneret-go/spinneret/internal/bench/measure"
 )
 
 // pebbleEngine keeps records in a log-structured tree: by fingerprint, or by slot and fingerprint,
@@ -33,7 +35,7 @@ func openPebble(c config, w *workload, byTime bool) (engine, error) {
 		Cache: cache, MemTableSize: bufferBytes / 4, MemTableStopWritesThreshold: 4,
 		L0CompactionThreshold: 4, L0StopWritesThreshold: 24, LBaseMaxBytes: 256 << 20,
 		CompactionConcurrencyRange: func() (int, int) { return 1, 2 },
-		BytesPerSync:               1 << 20, WALBytesPerSync: 1 << 20, Logger: silent{},
+		BytesPerSync:               1 << 20, WALBytesPerSync: 1 << 20, Logger: measure.Silent{},
 	}
 	for i := range options.Levels {
 		options.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
@@ -50,6 +52,14 @@ func timeKey(slot int64, k [16]byte) []byte {
 // pebbleBatch is the number of records in a batch.
 const pebbleBatch = 10_000
 
+// full commits a batch that is full, and returns the one that continues.
+func (e *pebbleEngine) full(b *pebble.Batch) (*pebble.Batch, error) {
+	if b.Count() < pebbleBatch {
+		return b, nil
+	}
+	return e.db.NewBatch(), b.Commit(pebble.NoSync)
+}
+
 func (e *pebbleEngine) load() error {
 	b := e.db.NewBatch()
 	for i := range e.w.records {
@@ -59,18 +69,15 @@ func (e *pebbleEngine) load() error {
 		if e.byTime {
 			id = timeKey(firstSlot+first, k)
 		}
-		value := e.w.url(e.w.data(nil, i, interval), i)
-		if err := b.Set(id, value, nil); err != nil {
+		err := b.Set(id, e.w.url(e.w.data(nil, i, interval), i), nil)
+		if err != nil {
 			return err
 		}
-		if b.Count() == pebbleBatch || i+1 == e.w.records {
-			if err := b.Commit(pebble.NoSync); err != nil {
-				return err
-			}
-			b = e.db.NewBatch()
+		if b, err = e.full(b); err != nil {
+			return err
 		}
 	}
-	return e.db.Flush()
+	return errors.Join(b.Commit(pebble.NoSync), e.db.Flush())
 }
 
 func (e *pebbleEngine) unit(slot int64, due []int32) (int, error) {
@@ -95,11 +102,8 @@ func (e *pebbleEngine) visit(slot int64, keys []keyOf) error {
 		if err := b.Set(k.key[:], value, nil); err != nil {
 			return err
 		}
-		if b.Count() == pebbleBatch {
-			if err := b.Commit(pebble.NoSync); err != nil {
-				return err
-			}
-			b = e.db.NewBatch()
+		if b, err = e.full(b); err != nil {
+			return err
 		}
 	}
 	return b.Commit(pebble.Sync)
@@ -113,21 +117,15 @@ func (e *pebbleEngine) unitByTime(slot int64) (records int, err error) {
 	}
 	b := e.db.NewBatch()
 	var value []byte
-	for more := it.First(); more; more = it.Next() {
+	for more := it.First(); more && err == nil; more = it.Next() {
 		value = append(value[:0], it.Value()...)
 		next := visit(value, slot)
-		if err := b.Set(timeKey(next, [16]byte(it.Key()[8:])), value, nil); err != nil {
-			return records, errors.Join(err, it.Close())
-		}
 		records++
-		if b.Count() == pebbleBatch {
-			if err := b.Commit(pebble.NoSync); err != nil {
-				return records, errors.Join(err, it.Close())
-			}
-			b = e.db.NewBatch()
+		if err = b.Set(timeKey(next, [16]byte(it.Key()[8:])), value, nil); err == nil {
+			b, err = e.full(b)
 		}
 	}
-	if err := it.Close(); err != nil {
+	if err := errors.Join(err, it.Close()); err != nil {
 		return records, err
 	}
 	if err := b.DeleteRange(from, to, nil); err != nil {
@@ -140,13 +138,4 @@ func (e *pebbleEngine) close() error {
 	err := e.db.Close()
 	e.cache.Unref()
 	return err
-}
-
-// silent logs nothing.
-type silent struct{}
-
-func (silent) Infof(string, ...any)  {}
-func (silent) Errorf(string, ...any) {}
-func (silent) Fatalf(f string, a ...any) {
-	panic(fmt.Sprintf(f, a...))
 }
