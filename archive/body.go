@@ -4,9 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
-	"net/http"
-	"slices"
 
 	"github.com/spinneret-go/spinneret/archive/warc"
 )
@@ -16,7 +13,7 @@ import (
 // is suspicious, is an error that wraps warc.ErrTooLarge: read it with [Archive.Content]. For a
 // truncated version it returns the stored part.
 func (a *Archive) Body(v Version) ([]byte, error) {
-	rec, err := a.openContent(&v)
+	rec, err := a.openAs(v.Content, v.hasBody)
 	if err != nil {
 		return nil, err
 	}
@@ -26,63 +23,6 @@ func (a *Archive) Body(v Version) ([]byte, error) {
 		return nil, fmt.Errorf("archive: body of %.200s: %w", v.URL, err)
 	}
 	return data, nil
-}
-
-// openContent opens the record with the body of a version, also if an erasure has moved it since.
-func (a *Archive) openContent(v *Version) (*opened, error) {
-	rec, err := a.openAs(v.Content, v.hasBody)
-	if errors.Is(err, ErrNotFound) && a.again(v) {
-		return a.openAs(v.Content, v.hasBody)
-	}
-	return rec, err
-}
-
-// again finds a version again that an erasure has moved since it was found. One without a body is never moved.
-func (a *Archive) again(v *Version) bool {
-	if v.Content == (Location{}) {
-		return false
-	}
-	if a.follower != nil {
-		_ = a.follower.refresh(a) // without it, the version is not found
-	}
-	a = a.now()
-	q := asked{part: v.Range}
-	if v.Method != http.MethodGet {
-		q.method = v.Method
-	}
-	key, _ := keyOf(v.URL, q)
-	at := entry{time: microseconds(v.Time), file: math.MaxUint32, offset: maxOffset}
-	var found []Version
-	_ = a.index.back(key, at, func(e *entry) bool { // after an error, it is not found
-		if e.time != at.time {
-			return false
-		}
-		now, err := a.withContent(key, a.describe(key, e, never))
-		if err == nil && a.isMoved(now.Location) {
-			found = append(found, now)
-		}
-		return true
-	})
-	i := slices.IndexFunc(found, func(now Version) bool { return now.digest == v.digest })
-	if i < 0 && len(found) == 1 && !isOurs(v.Content.File) { // an erasure does not believe the digests of other programs
-		i = 0
-	}
-	if i < 0 {
-		return false
-	}
-	found[i].Until = v.Until
-	*v = found[i]
-	return true
-}
-
-// isMoved reports whether an erasure has written the record at a location.
-func (a *Archive) isMoved(at Location) bool {
-	rec, err := a.openAs(at, func(rec *warc.Record) bool { return rec.Get(erasedField) != "" })
-	if err != nil {
-		return false
-	}
-	rec.release()
-	return true
 }
 
 // readBody reads the body of a version from its record.

@@ -2,7 +2,6 @@ package archive
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -39,14 +38,11 @@ func (d *Document) Record() (*warc.Record, error) {
 	if err == nil && !d.hasBody(o.Record) {
 		err = notHere(d.Content)
 	}
-	if err == nil {
-		return o.handOver(), nil
+	if err != nil {
+		o.release()
+		return nil, err
 	}
-	o.release()
-	if errors.Is(err, ErrNotFound) { // an erasure may have moved it
-		return d.archive.Content(d.Version)
-	}
-	return nil, err
+	return o.handOver(), nil
 }
 
 // shifted is a part of a file that is read by offsets in the whole file.
@@ -67,7 +63,7 @@ func (s *Snapshot) Documents() iter.Seq2[*Document, error] {
 	return func(yield func(*Document, error) bool) {
 		r := &sequential{archive: s.archive}
 		defer r.close()
-		doc := &Document{archive: s.from}
+		doc := &Document{archive: s.archive}
 		for v, err := range s.Versions() {
 			if err != nil {
 				yield(&Document{}, err)

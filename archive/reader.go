@@ -148,7 +148,7 @@ func (o *opened) handOver() *warc.Record { return o.Detach(o.release) }
 // Close the record after reading: that closes its file. At the end of a damaged record, reading
 // returns a [warc.DamageError]. So does Content if damage has put another record there.
 func (a *Archive) Content(v Version) (*warc.Record, error) {
-	o, err := a.openContent(&v)
+	o, err := a.openAs(v.Content, v.hasBody)
 	if err != nil {
 		return nil, err
 	}

@@ -2,7 +2,6 @@ package archive
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -22,15 +21,6 @@ import (
 // Request has the method that was used, with the fields of the request if it was not GET. So the
 // response to HEAD has no body, and one to POST is told from the page.
 func (a *Archive) Response(v Version) (*http.Response, error) {
-	resp, err := a.responseOf(v)
-	if errors.Is(err, ErrNotFound) && a.again(&v) {
-		return a.responseOf(v)
-	}
-	return resp, err
-}
-
-// responseOf is Response for a version that no erasure has moved.
-func (a *Archive) responseOf(v Version) (*http.Response, error) {
 	head, media, err := a.head(v.Location, v.isIn)
 	if err != nil {
 		return nil, err
@@ -65,15 +55,6 @@ func (a *Archive) responseOf(v Version) (*http.Response, error) {
 // Validators returns the fields with which to ask a server whether a version is still the current
 // one: If-None-Match and If-Modified-Since. They are "" if the server did not give any.
 func (a *Archive) Validators(v Version) (etag, lastModified string, err error) {
-	etag, lastModified, err = a.validatorsOf(v)
-	if errors.Is(err, ErrNotFound) && a.again(&v) {
-		return a.validatorsOf(v)
-	}
-	return etag, lastModified, err
-}
-
-// validatorsOf is Validators for a version that no erasure has moved.
-func (a *Archive) validatorsOf(v Version) (etag, lastModified string, err error) {
 	for i, loc := range []Location{v.Location, v.Content} {
 		if loc == (Location{}) {
 			continue
@@ -161,7 +142,7 @@ func (a *Archive) request(v Version) (*http.Request, error) {
 
 // setBody opens the body of a response.
 func (a *Archive) setBody(resp *http.Response, v Version) error {
-	rec, err := a.openContent(&v)
+	rec, err := a.openAs(v.Content, v.hasBody)
 	if err != nil {
 		return err
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"iter"
 	"time"
@@ -53,7 +52,7 @@ func (s *Snapshot) documents(yield func(scan.Document, error) bool) {
 		}
 		v := doc.Version // a worker decodes later
 		send := scan.Document{Value: v, Data: doc.Raw, Err: err,
-			Decode: func(file []byte) ([]byte, error) { return s.from.decodeRaw(file, &v) }}
+			Decode: func(file []byte) ([]byte, error) { return decodeRaw(file, &v) }}
 		if len(doc.dict) > 0 {
 			data = append(zdict.Append(data[:0], doc.dict), doc.Raw...)
 			send.Data = data
@@ -67,19 +66,17 @@ func (s *Snapshot) documents(yield func(scan.Document, error) bool) {
 }
 
 // decodeRaw returns the body of a version in a WARC file of one record, without its content coding.
-func (a *Archive) decodeRaw(file []byte, v *Version) ([]byte, error) {
+func decodeRaw(file []byte, v *Version) ([]byte, error) {
 	r := warc.NewReader(bytes.NewReader(file), warc.ReaderOptions{Verify: true})
 	defer r.Close()
 	rec, err := r.Next()
 	if err != nil {
 		return nil, err
 	}
-	switch err := belongs(rec, v.Content); {
-	case errors.Is(err, ErrNotFound): // an erasure may have moved it
-		return a.Body(*v)
-	case err != nil:
+	if err := belongs(rec, v.Content); err != nil {
 		return nil, err
-	case !v.hasBody(rec):
+	}
+	if !v.hasBody(rec) {
 		return nil, notHere(v.Content)
 	}
 	return readBody(rec, v)

@@ -63,7 +63,6 @@ func (q *Query) spans() ([]urlkey.Span, error) {
 // for concurrent use.
 type Snapshot struct {
 	archive  *Archive // as of then
-	from     *Archive // finds again what an erasure has moved since
 	pointers *extsort.Sorter
 }
 
@@ -77,7 +76,7 @@ func (a *Archive) Snapshot(q Query) (*Snapshot, error) {
 	if q.Memory <= 0 {
 		q.Memory = defaultMemory
 	}
-	s := &Snapshot{archive: a.now(), from: a, pointers: extsort.New(q.Memory)}
+	s := &Snapshot{archive: a.now(), pointers: extsort.New(q.Memory)}
 	a = s.archive
 	var item []byte
 	err := a.query(&q, func(l *located, until int64) error {
