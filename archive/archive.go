@@ -63,7 +63,6 @@ type environment struct {
 	dir      string // the absolute path
 	fs       vfs.FS // of that directory
 	share    bool
-	salvage  bool
 	readOnly bool
 	redact   func(field string, secret bool) bool
 	finished func(path string)
@@ -73,8 +72,8 @@ type environment struct {
 }
 
 func newEnvironment(dir string, files vfs.FS, opts Options) *environment {
-	e := &environment{dir: dir, fs: files, share: opts.Share, salvage: opts.Salvage,
-		redact: opts.Redact, finished: opts.Finished}
+	e := &environment{dir: dir, fs: files, share: opts.Share, redact: opts.Redact,
+		finished: opts.Finished}
 	if e.redact == nil {
 		e.redact = func(_ string, secret bool) bool { return secret }
 	}

@@ -204,7 +204,7 @@ func TestForgedRecordsAfterAFlippedBit(t *testing.T) {
 }
 
 // Records in files of version 1 and of other programs have no IDs. Such files end at the first
-// damage, unless Salvage is set.
+// damage.
 func TestForgedRecordsInFilesWithoutIDs(t *testing.T) {
 	forged := forgedRecord(t, warc.EncoderOptions{Level: 1}, warc.ID{})
 	random := make([]byte, 3000)
@@ -217,24 +217,18 @@ func TestForgedRecordsInFilesWithoutIDs(t *testing.T) {
 	broken[bytes.Index(data, random[:50])] ^= 1
 	for _, name := range []string{"x.warc.gz", "x.warc.gz" + unfinished,
 		"spinneret-20261103030506007-00000-1a2b3c4d.warc.gz" + unfinished} {
-		for _, salvage := range []bool{false, true} {
-			dir := t.TempDir()
-			require.NoError(t, os.WriteFile(filepath.Join(dir, name), broken, 0o644))
-			a := openDir(t, dir, Options{Salvage: salvage})
-			_, err := a.At("http://foreign.test/0", time.Time{})
-			require.NoError(t, err)
-			_, err = a.At(forgedURL, time.Time{})
-			if salvage {
-				require.NoError(t, err, "Salvage accepts it")
-			} else {
-				require.ErrorIs(t, err, ErrNotFound)
-				damage := a.Recovered().Damage
-				require.Len(t, damage, 1)
-				require.Equal(t, strings.TrimSuffix(name, unfinished), damage[0].File)
-				require.EqualValues(t, len(broken), damage[0].Offset+damage[0].Length)
-			}
-			require.NoError(t, a.Close())
-		}
+		dir := t.TempDir()
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), broken, 0o644))
+		a := openDir(t, dir, Options{})
+		_, err := a.At("http://foreign.test/0", time.Time{})
+		require.NoError(t, err)
+		_, err = a.At(forgedURL, time.Time{})
+		require.ErrorIs(t, err, ErrNotFound)
+		damage := a.Recovered().Damage
+		require.Len(t, damage, 1)
+		require.Equal(t, strings.TrimSuffix(name, unfinished), damage[0].File)
+		require.EqualValues(t, len(broken), damage[0].Offset+damage[0].Length)
+		require.NoError(t, a.Close())
 	}
 }
 

@@ -26,7 +26,7 @@ const importsName = "imports.txt"
 // [Options.Reindex]. Data appended to such a file later is found by the next [Open] for writing, or by
 // importing it again.
 //
-// After damage, only records that provably belong to the file are indexed; see [Options.Salvage].
+// After damage, only records that provably belong to the file are indexed: [warc.ReaderOptions] reads the others.
 // The report lists each damaged part. A member that expands to more than 1,100 times its size is
 // damaged, too; only a page of one repeated byte does that, in zstd. If a file disappears or becomes
 // shorter, only its own versions are lost: their entries stay, reading them fails, and

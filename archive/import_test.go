@@ -286,7 +286,7 @@ func TestRefusedImports(t *testing.T) {
 	require.ErrorIs(t, err, ErrClosed)
 }
 
-// Damage is reported with position and length. Records after it are imported only with Salvage.
+// Damage is reported with position and length. Records after it are not imported.
 func TestImportOfABrokenFile(t *testing.T) {
 	two := strings.Repeat("two ", 99)
 	path := foreignFile(t, "x.warc.gz", warc.EncoderOptions{}, "one", two, "three")
@@ -298,22 +298,18 @@ func TestImportOfABrokenFile(t *testing.T) {
 	broken := slices.Concat(data[:second], []byte("xxxx"), data[second+4:])
 	for name, tt := range map[string]struct {
 		data               []byte
-		salvage            bool
 		versions, unnamed  int
 		offset, end, fault int
 	}{
-		"at the start":              {slices.Concat([]byte("garbage"), data), true, 3, 0, 0, 7, 1},
-		"in the middle":             {broken, true, 2, 0, second, third, 1},
-		"in the middle, no Salvage": {broken, false, 1, 0, second, all, 1},
-		"at the end":                {data[:all-5], false, 2, 0, third, all - 5, 1},
-		"an empty file":             {nil, false, 0, 0, 0, 0, 0},
-		"records in one member":     {joined(t, data), false, 0, 3, 0, 0, 0},
+		"in the middle":         {broken, 1, 0, second, all, 1},
+		"at the end":            {data[:all-5], 2, 0, third, all - 5, 1},
+		"an empty file":         {nil, 0, 0, 0, 0, 0},
+		"records in one member": {joined(t, data), 0, 3, 0, 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.NoError(t, os.WriteFile(path, tt.data, 0o644))
 			dir := t.TempDir()
-			opts := Options{Salvage: tt.salvage}
-			a := openDir(t, dir, opts)
+			a := openDir(t, dir, Options{})
 			found, err := a.Import(path)
 			require.NoError(t, err)
 			for range 2 {
@@ -330,9 +326,9 @@ func TestImportOfABrokenFile(t *testing.T) {
 				require.Len(t, faults, tt.fault)
 				require.EqualValues(t, tt.versions, checked.Versions)
 				require.NoError(t, a.Close())
-				found, err = Repair(dir, opts)
+				found, err = Repair(dir, Options{})
 				require.NoError(t, err)
-				a = openDir(t, dir, opts)
+				a = openDir(t, dir, Options{})
 			}
 			require.NoError(t, a.Close())
 		})

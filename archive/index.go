@@ -53,10 +53,9 @@ type index struct {
 
 // indexed is a WARC file that the index knows.
 type indexed struct {
-	number   uint32
-	end      int64 // of the indexed part
-	known    int64 // the largest end ever: a file that is shorter has lost something
-	salvaged bool  // records after damage were indexed
+	number uint32
+	end    int64 // of the indexed part
+	known  int64 // the largest end ever: a file that is shorter has lost something
 }
 
 // Ways to open an index.
@@ -175,10 +174,9 @@ func (x *index) report() error {
 
 // Flags of the list of files, and of one. They are on disk: do not change them.
 const (
-	flagBodies   = 1
-	flagDamaged  = 2 // some of the index cannot be read
-	flagSalvaged = 1
-	flagLonger   = 2 // it was known to be longer
+	flagBodies  = 1
+	flagDamaged = 2 // some of the index cannot be read
+	flagLonger  = 2 // it was known to be longer
 )
 
 // load parses the list of files.
@@ -205,7 +203,7 @@ func (x *index) load(meta []byte) error {
 		if !c.ok || x.files[name] != nil || end < 0 || known < end {
 			return fmt.Errorf("%w: broken list of files", ErrIndex)
 		}
-		x.files[name] = &indexed{uint32(len(x.names)), end, known, flags&flagSalvaged != 0}
+		x.files[name] = &indexed{uint32(len(x.names)), end, known}
 		x.names = append(x.names, name)
 	}
 	return nil
@@ -252,16 +250,11 @@ func (x *index) list() []byte {
 		if f == nil {
 			f = &indexed{}
 		}
-		flags := byte(0)
-		if f.salvaged {
-			flags |= flagSalvaged
-		}
 		if f.known > f.end {
-			flags |= flagLonger
-		}
-		meta = binary.AppendUvarint(append(meta, flags), uint64(f.end))
-		if f.known > f.end {
+			meta = binary.AppendUvarint(append(meta, flagLonger), uint64(f.end))
 			meta = binary.AppendUvarint(meta, uint64(f.known-f.end))
+		} else {
+			meta = binary.AppendUvarint(append(meta, 0), uint64(f.end))
 		}
 		meta = append(binary.AppendUvarint(meta, uint64(len(name))), name...)
 	}

@@ -71,12 +71,6 @@ type Options struct {
 	// means that each record has a digest.
 	NoBlockDigest bool
 
-	// Salvage indexes everything after damage that can be read as a record, in files whose records
-	// have no WARC-Warcinfo-ID, as many other programs write them. The body of a page may contain
-	// such records, and damage may expose them as pages that were never fetched. false means that
-	// such a file is read up to its first damage.
-	Salvage bool
-
 	// Share searches for the body of a 200 of 1 KiB or more under all URLs of the archive,
 	// including earlier crawls. If it is found, a revisit record is written that names the URL and
 	// the date. The index grows by some 40 bytes for each distinct body, and by 2 bytes in memory.

@@ -274,8 +274,6 @@ func (a *Archive) readTrusted(r *reader, f io.ReaderAt, name string, from, lengt
 	}
 	if isOurs(name) {
 		r.warc.Require(cmp.Or(id, noID))
-	} else {
-		r.warc.SetSalvage(a.salvage || a.index.isSalvaged(name))
 	}
 	return nil
 }

@@ -30,7 +30,7 @@ func (x *index) lend(fresh *index) map[string]int64 {
 	fresh.force = x.force
 	for name, f := range x.files {
 		ends[name] = f.end
-		fresh.files[name] = &indexed{number: f.number, known: f.known, salvaged: f.salvaged}
+		fresh.files[name] = &indexed{number: f.number, known: f.known}
 	}
 	return ends
 }

@@ -212,10 +212,6 @@ func (t *tail) cut(name string, size int64) {
 	t.add(Fault{File: name, Offset: t.whole, Length: size - t.whole, Err: errCut})
 }
 
-// maxTail is the number of unreadable bytes at the end of a file that are read again at each Open,
-// since they may have been completed.
-const maxTail = 16 << 20
-
 // update indexes the new part of a file. If the file is shorter than it was, the disk has lost
 // synced data, or the file was replaced. The entries stay, so that the loss is visible.
 func (a *Archive) update(f io.ReaderAt, name string, size int64) (t tail, err error) {
@@ -270,36 +266,17 @@ func (a *Archive) indexFile(f io.ReaderAt, name string, from, to int64) (t tail,
 	end, ended := to, true
 	if isOurs(name) {
 		end = t.whole
-	} else if t.broken >= 0 && (!a.salvage || to-t.broken <= maxTail) {
+	} else if t.broken >= 0 {
 		end, ended = t.broken, asked.offset+asked.length == t.broken
 	}
 	if !isOurs(name) && ended && asked.length > 0 { // its response may be there next time
 		end = asked.offset
 	}
 	t.intact(name, to)
-	if a.salvage && len(t.Damage) > 0 {
-		a.index.salvage(name)
-	}
 	if end > from {
 		a.index.add(name, "", nil, "", end)
 	}
 	return t, nil
-}
-
-// isSalvaged reports whether records after damage in a file were indexed.
-func (x *index) isSalvaged(name string) bool {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	f := x.files[name]
-	return f != nil && f.salvaged
-}
-
-// salvage marks a file as indexed beyond damage.
-func (x *index) salvage(name string) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.fileLocked(name).salvaged = true
-	x.dirty = true
 }
 
 // read reads a record to its end, which verifies that it is complete. It returns the version that the record is, if
