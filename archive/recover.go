@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spinneret-go/spinneret/archive/internal/urlkey"
 	"github.com/spinneret-go/spinneret/archive/warc"
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
@@ -222,23 +221,8 @@ func (a *Archive) update(f io.ReaderAt, name string, size int64) (t tail, err er
 	if err != nil || size >= was.known {
 		return t, err
 	}
-	lost, err := a.index.countAfter(name, size)
-	t.add(Fault{File: name, Offset: size, Length: was.known - size, Versions: lost, Err: errShorter})
-	return t, err
-}
-
-// countAfter returns the number of versions of a file that end after an offset.
-func (x *index) countAfter(name string, offset int64) (n int, err error) {
-	number, _ := x.file(name)
-	for l, err := range x.scan(urlkey.All) {
-		if err != nil {
-			return n, err
-		}
-		if l.entry.file == number && l.entry.offset+l.entry.length > offset {
-			n++
-		}
-	}
-	return n, nil
+	t.add(Fault{File: name, Offset: size, Length: was.known - size, Err: errShorter})
+	return t, nil
 }
 
 // indexFile adds the versions between two offsets of a file to the index.

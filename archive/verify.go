@@ -21,12 +21,11 @@ import (
 
 // Fault is a damaged or inconsistent part of a file.
 type Fault struct {
-	File     string
-	Offset   int64  // -1 for the file as a whole
-	Length   int64  // of the unreadable part; 0 if unknown
-	URL      string // "" if unknown
-	Versions int    // number of indexed versions there, if the file became shorter; a new index knows none
-	Err      error
+	File   string
+	Offset int64  // -1 for the file as a whole
+	Length int64  // of the unreadable part; 0 if unknown
+	URL    string // "" if unknown
+	Err    error
 }
 
 // Faults that callers may want to distinguish.

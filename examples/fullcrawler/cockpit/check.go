@@ -194,8 +194,7 @@ func checkPages(_ context.Context, dir string, _ io.Writer) (result string, err 
 func checkArchive(ctx context.Context, dir string, out io.Writer) (result string, err error) {
 	err = withArchive(dir, func(a *archive.Archive) error {
 		for _, d := range a.Recovered().Damage { // found, and perhaps repaired, when it was opened
-			fmt.Fprintf(out, "%s:%d: %d bytes, %d versions: %v\n",
-				d.File, d.Offset, d.Length, d.Versions, d.Err)
+			fmt.Fprintf(out, "%s:%d: %d bytes: %v\n", d.File, d.Offset, d.Length, d.Err)
 		}
 		checked, err := a.Verify(ctx, func(f archive.Fault) {
 			fmt.Fprintf(out, "%s:%d: %s: %v\n", f.File, f.Offset, f.URL, f.Err)
@@ -332,7 +331,7 @@ func repairArchive(_ part, dir string, say sayer) error {
 	say("archive", "a new index of %d files with %d versions; %d bytes cannot be read",
 		done.Files, done.Versions, done.Damaged)
 	for _, d := range done.Damage {
-		say("archive", "%s:%d: %d bytes, %d versions: %v", d.File, d.Offset, d.Length, d.Versions, d.Err)
+		say("archive", "%s:%d: %d bytes: %v", d.File, d.Offset, d.Length, d.Err)
 	}
 	for _, name := range done.Missing {
 		say("archive", "missing: %s", name)
