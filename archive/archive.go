@@ -92,15 +92,12 @@ type Location struct {
 
 // Stats counts what an [Archive] has done since it was opened.
 type Stats struct {
-	Files    int64 // created
 	Captures int64 // appended
 	Revisits int64 // captures whose body is in another record
 	Shared   int64 // revisits whose body was found under another URL, see Options.Share
 	Saved    int64 // bytes of bodies that revisits did not store again
 	Failed   int64 // valid captures that could not be written
-	Records  int64 // of the captures
-	RawBytes int64 // of these records
-	Bytes    int64 // of these records, compressed
+	Bytes    int64 // of the records of the captures, compressed
 
 	// Index is the error of the last background step of the index, such as a merge on a full disk;
 	// nil if it succeeded. No capture is lost by it, but lookups become slower. Of an archive that is only

@@ -22,12 +22,10 @@ var (
 // encoder turns captures into members. It is reused, since a compressor is too large to allocate
 // for each record. It is not safe for concurrent use.
 type encoder struct {
-	out     io.Writer // of the members; nil means buf
-	buf     []byte
-	n       int64 // bytes of members since begin
-	raw     int64 // their bytes before compression
-	records int64 // their number
-	last    int64 // offset of the last one
+	out  io.Writer // of the members; nil means buf
+	buf  []byte
+	n    int64 // bytes of members since begin
+	last int64 // offset of the last one
 
 	warc  *warc.Encoder
 	h     warc.Head       // here because a local one would escape to the heap
@@ -45,7 +43,7 @@ func newEncoder(o warc.EncoderOptions) *encoder {
 
 // begin starts a run of records that goes to out, or to e.buf if out is nil.
 func (e *encoder) begin(out io.Writer) {
-	e.out, e.buf, e.n, e.raw, e.records = out, e.buf[:0], 0, 0, 0
+	e.out, e.buf, e.n = out, e.buf[:0], 0
 }
 
 // Write receives the output of the compressor. Counting here gives the boundaries of the members.
@@ -140,9 +138,7 @@ func (e *encoder) response(c *Capture) error {
 // large encodes the response record of a capture whose body is not in memory.
 func (e *encoder) large(c *Capture, before, after []byte) error {
 	e.last = e.n
-	e.records++
-	raw, _, err := e.warc.EncodeFrom(e, &e.h, &block{c: c, before: before, after: after})
-	e.raw += raw
+	_, _, err := e.warc.EncodeFrom(e, &e.h, &block{c: c, before: before, after: after})
 	return err
 }
 
@@ -171,8 +167,6 @@ func (b *block) Seek(int64, int) (int64, error) {
 // record encodes one record with the header e.h. Its block is the concatenation of the parts.
 func (e *encoder) record(parts ...[]byte) error {
 	e.last = e.n
-	e.records++
-	raw, _, err := e.warc.Encode(e, &e.h, parts...)
-	e.raw += raw
+	_, _, err := e.warc.Encode(e, &e.h, parts...)
 	return err
 }

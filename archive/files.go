@@ -118,10 +118,7 @@ func (f *files) write(e *encoder, c *Capture, of original, x indexer, direct boo
 	}
 	f.count(func(s *Stats) {
 		s.Captures++
-		s.Records += e.records
-		s.RawBytes += e.raw
 		s.Bytes += e.n
-		s.Files += o.takeBegun()
 		if of.profile != "" {
 			s.Revisits++
 			s.Saved += c.bodySize()

@@ -2,7 +2,6 @@ package archive
 
 import (
 	"bytes"
-	"compress/gzip"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -196,18 +195,17 @@ func TestFilesRollOver(t *testing.T) {
 				}
 			}
 			require.Equal(t, want, got)
-			require.EqualValues(t, len(files), a.Stats().Files)
 		})
 	}
 }
 
 func TestNegativeMaxFileMeansOneFile(t *testing.T) {
-	a, _ := openMemory(t, Options{MaxFile: -1})
+	a, m := openMemory(t, Options{MaxFile: -1})
 	for range 5 {
 		_, err := a.Append(page("http://a.test/", "x"))
 		require.NoError(t, err)
 	}
-	require.EqualValues(t, 1, a.Stats().Files)
+	require.Len(t, m.contents(), 1)
 }
 
 func TestFileNames(t *testing.T) {
@@ -272,20 +270,15 @@ func TestStats(t *testing.T) {
 	require.NoError(t, err)
 
 	stats := a.Stats()
-	var raw, packed int64
+	var packed int64
 	for _, data := range m.contents() {
 		records, err := readFile(data)
 		require.NoError(t, err)
 		for _, record := range records[1:] {
-			gz, err := gzip.NewReader(bytes.NewReader(data[record.offset:][:record.length]))
-			require.NoError(t, err)
-			n, err := io.Copy(io.Discard, gz)
-			require.NoError(t, err)
-			raw += n
 			packed += record.length
 		}
 	}
-	require.Equal(t, Stats{Files: 1, Captures: 2, Records: 3, RawBytes: raw, Bytes: packed}, stats)
+	require.Equal(t, Stats{Captures: 2, Bytes: packed}, stats)
 }
 
 func TestConcurrentAppends(t *testing.T) {

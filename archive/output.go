@@ -33,7 +33,6 @@ type output struct {
 	clock     *clock
 
 	serial   int                 // of the next file
-	begun    int64               // number of files created since takeBegun
 	file     *durable.SyncedFile // nil if none is open
 	name     string              // of file, when it is finished
 	captures int64               // in file
@@ -87,7 +86,6 @@ func (o *output) createAs(name, onDisk string, now time.Time) error {
 		return err
 	}
 	o.serial++
-	o.begun++
 	o.file, o.name, o.captures = &durable.SyncedFile{File: f}, name, 0
 	o.whole, o.end, o.synced, o.started = 0, 0, 0, 0
 	o.encoder.begin(o)
@@ -158,13 +156,6 @@ func (o *output) Write(p []byte) (int, error) {
 
 // startEvery is the number of bytes after which the system is asked to write them to disk.
 const startEvery = 4 << 20
-
-// takeBegun returns the number of files created since the last call.
-func (o *output) takeBegun() int64 {
-	n := o.begun
-	o.begun = 0
-	return n
-}
 
 // transact calls write, which writes to the file. If it returns an error, the file is truncated to
 // its last complete capture. It requires that begin was called.
