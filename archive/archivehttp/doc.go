@@ -19,7 +19,7 @@
 // For HTTP/1, the heads are the bytes on the wire if the connection can be observed: with a nil
 // base, an [*http.Transport], and a fetch.Client below any layers, see [NewTransport]. Otherwise,
 // always for HTTP/2, they are rebuilt from the parsed fields. The record then has the field
-// Spinneret-Heads: rebuilt. Of heads over 1 MiB or 1,000 lines, only what the body needs is kept.
+// Spinneret-Heads: rebuilt.
 //
 // Requests are recorded with all their fields, but Authorization, Cookie and other secrets without
 // their values, see [archive.Options]. A password in a URL is not recorded.
@@ -30,8 +30,8 @@
 //
 // If a capture cannot be written, Close of its body returns the error. So does the next RoundTrip,
 // without sending its request: http.Client and many callers ignore the error of Close. A response
-// that no record can hold, because its URL is longer than 64 KiB, is not recorded; then only Close
-// returns an error, [archive.ErrInvalid], so that no server can stop the requests to others.
+// that no record can hold, because its URL is longer than 64 KiB or its head than 1 MiB or 1,000 lines, is not
+// recorded; then only Close returns an error, [archive.ErrInvalid], so that no server can stop the requests to others.
 //
 // # Costs
 //

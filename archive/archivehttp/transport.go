@@ -1,7 +1,6 @@
 package archivehttp
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -14,7 +13,6 @@ import (
 	"time"
 
 	"github.com/spinneret-go/spinneret/archive"
-	"github.com/spinneret-go/spinneret/archive/warc"
 	"github.com/spinneret-go/spinneret/internal/httpctx"
 	"github.com/spinneret-go/spinneret/internal/upload"
 )
@@ -311,33 +309,5 @@ func (x *exchange) capture(resp *http.Response) (c archive.Capture) {
 	if !proxied {
 		c.Addr = x.conn.addr()
 	}
-	if len(c.Head) > maxHead || bytes.Count(c.Head, []byte("\n")) > warc.MaxLines {
-		short := *resp
-		short.Header, short.Status = shortened(resp.Header), resp.Status[:min(len(resp.Status), maxStatus)]
-		var rebuilt archive.Capture
-		rebuilt.FromResponse(&short, nil)
-		c.Head, c.Rebuilt = rebuilt.Head, true
-	}
 	return c
-}
-
-// The status line and the fields of one name of a head that was too long.
-const (
-	maxStatus = 200 // bytes
-	maxValues = 10
-)
-
-// shortened returns the fields of a head that is too long to be recorded without which its body
-// cannot be read.
-func shortened(h http.Header) http.Header {
-	kept := http.Header{}
-	size := 0
-	for _, name := range []string{"Content-Encoding", "Content-Type", "Content-Length", "Location"} {
-		for _, value := range h[name][:min(len(h[name]), maxValues)] {
-			if size += len(name) + len(value); size < maxHead/2 {
-				kept.Add(name, value)
-			}
-		}
-	}
-	return kept
 }
