@@ -3,14 +3,12 @@ package archivehttp
 import (
 	"bytes"
 	"cmp"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"slices"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/spinneret-go/spinneret/archive"
@@ -47,8 +45,6 @@ type Player struct {
 	// Missing sends the requests that the archive cannot answer, such as a [Transport] that records
 	// them. nil means that they fail with [ErrNotRecorded].
 	Missing http.RoundTripper
-
-	sent sync.Map // digests of the bodies of recorded requests by archive.Location
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -169,9 +165,8 @@ func (p *Player) find(req *http.Request, sent []byte) (v archive.Version, err er
 	if method(req) == http.MethodGet {
 		return p.last(answers, c.URL, req.Header.Get("Range"), sent)
 	}
-	digest := sha256.Sum256(sent)
 	for _, v := range slices.Backward(answers) {
-		if same, err := p.isAnswerTo(&v, sent, digest); same || err != nil {
+		if same, err := p.isAnswerTo(&v, sent); same || err != nil {
 			return v, err
 		}
 	}
@@ -214,14 +209,10 @@ func (p *Player) answers(url, method, byteRange string) ([]archive.Version, erro
 }
 
 // isAnswerTo reports whether the recorded request of a version has the same body. If only its
-// beginning was recorded, that and the length are compared. Others are read once: an API may have one
-// address for all its questions.
-func (p *Player) isAnswerTo(v *archive.Version, sent []byte, digest [sha256.Size]byte) (bool, error) {
+// beginning was recorded, that and the length are compared.
+func (p *Player) isAnswerTo(v *archive.Version, sent []byte) (bool, error) {
 	if v.Request == (archive.Location{}) {
 		return len(sent) == 0, nil
-	}
-	if known, ok := p.sent.Load(v.Request); ok {
-		return known == digest, nil
 	}
 	rec, err := p.Archive.Read(v.Request)
 	if err != nil {
@@ -237,14 +228,7 @@ func (p *Player) isAnswerTo(v *archive.Version, sent []byte, digest [sha256.Size
 		return false, err
 	}
 	if rec.Get("WARC-Truncated") == "" {
-		sum := sha256.New()
-		sum.Write(recorded)
-		if _, err := io.Copy(sum, message.Body); err != nil {
-			return bytes.Equal(sent, recorded), nil // damage behind what differs
-		}
-		known := [sha256.Size]byte(sum.Sum(nil))
-		p.sent.Store(v.Request, known)
-		return known == digest, nil
+		return bytes.Equal(sent, recorded), nil
 	}
 	if length := message.Get("Content-Length"); length != "" && length != strconv.Itoa(len(sent)) {
 		return false, nil

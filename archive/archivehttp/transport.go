@@ -40,8 +40,8 @@ type Transport struct {
 	decodes  bool            // what no client has asked for, as an http.Transport does
 	observed *http.Transport // the one that base is a clone of; nil if it is none
 
-	mu     sync.Mutex // guards what follows
-	failed []error    // of captures, until the next RoundTrip returns them
+	mu     sync.Mutex // guards failed
+	failed error      // of a capture, until the next RoundTrip returns it
 }
 
 // NewTransport returns a Transport that sends requests through base and records into an archive,
@@ -102,25 +102,20 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 
 var errNothing = errors.New("archivehttp: the RoundTripper below returned neither a response nor an error")
 
-// takeFailure returns the errors that no RoundTrip has returned.
+// takeFailure returns the last error, unless a RoundTrip has returned it.
 func (t *Transport) takeFailure() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	err := errors.Join(t.failed...)
+	err := t.failed
 	t.failed = nil
 	return err
 }
-
-// maxFailed bounds the errors that wait for a RoundTrip.
-const maxFailed = 16
 
 // fail records that a capture was not written.
 func (t *Transport) fail(err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(t.failed) < maxFailed {
-		t.failed = append(t.failed, err)
-	}
+	t.failed = err
 }
 
 // exchange is a request and its response. It is not safe for concurrent use, except conn, sent and
