@@ -266,8 +266,9 @@ func (v *verifier) erasures(ctx context.Context) error {
 
 // lost reports a revisit record of ours whose body the index did not find: it existed once.
 func (v *verifier) lost(key string, e *entry) error {
-	version, err := v.archive.withContent(key, v.archive.describe(key, e, never))
-	if err == nil && version.Content == (Location{}) {
+	err := v.archive.addContent(key, e)
+	if err == nil && e.content.length == 0 {
+		version := v.archive.describe(key, e, never)
 		v.fault(version.Location.File, version.Location.Offset, version.URL, errReference)
 	}
 	return err

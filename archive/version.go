@@ -70,7 +70,10 @@ func (a *Archive) At(url string, t time.Time) (Version, error) {
 	if !found {
 		return Version{}, ErrNotFound
 	}
-	return a.withContent(key, a.describe(key, &e, until))
+	if err := a.addContent(key, &e); err != nil {
+		return Version{}, err
+	}
+	return a.describe(key, &e, until), nil
 }
 
 // instant returns a time in the form of keys. The zero Time is later than all others.
@@ -85,27 +88,6 @@ func instant(t time.Time) int64 {
 // algorithms prove nothing.
 func (d digest) contradicts(other digest) bool {
 	return d != "" && other != "" && d[0] == other[0] && d != other
-}
-
-// withContent finds the content of an unchanged version whose entry does not have its address: the
-// content was indexed later, or not at all.
-func (a *Archive) withContent(key string, v Version) (Version, error) {
-	if v.Kind != Unchanged || v.Content != (Location{}) {
-		return v, nil
-	}
-	e := entry{time: microseconds(v.Time), offset: v.Location.Offset, digest: v.digest,
-		kind: Unchanged}
-	e.file, _ = a.index.file(v.Location.File)
-	ref, err := a.referenceOf(v.Location)
-	if err == nil {
-		err = a.resolve(key, &e, ref)
-	}
-	if err != nil || e.content.length == 0 {
-		return v, err
-	}
-	v.Content, v.ContentStatus = a.location(e.content), e.content.status
-	v.Media, v.digest, v.Truncated = e.media, e.digest, e.truncated
-	return v, nil
 }
 
 // referenceOf reads the reference of a record.
@@ -246,7 +228,8 @@ func (a *Archive) versionsOf(key string) ([]Version, error) {
 	return versions, nil
 }
 
-// addContent finds the content of an entry that does not have its address.
+// addContent finds the content of an unchanged version whose entry does not have its address: the content was
+// indexed later, or not at all.
 func (a *Archive) addContent(key string, e *entry) error {
 	if e.body().length > 0 {
 		return nil
