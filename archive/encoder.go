@@ -138,28 +138,33 @@ func (e *encoder) response(c *Capture) error {
 // large encodes the response record of a capture whose body is not in memory.
 func (e *encoder) large(c *Capture, before, after []byte) error {
 	e.last = e.n
-	_, _, err := e.warc.EncodeFrom(e, &e.h, &block{c: c, before: before, after: after})
+	_, _, err := e.warc.EncodeFrom(e, &e.h, &rewound{open: func() (io.Reader, error) {
+		return io.MultiReader(bytes.NewReader(c.Head), bytes.NewReader(before),
+			io.NewSectionReader(c.Large, 0, c.Large.Size()), bytes.NewReader(after)), nil
+	}})
 	return err
 }
 
-// block reads the head of a capture and its Large body. It is not safe for concurrent use.
-type block struct {
-	c             *Capture
-	before, after []byte // around the body
-	r             io.Reader
+// rewound is a block that is opened again after each Seek. It is not safe for concurrent use.
+type rewound struct {
+	open func() (io.Reader, error)
+	r    io.Reader
 }
 
 // Read reads from where the last Read or Seek stopped.
-func (b *block) Read(p []byte) (int, error) {
+func (b *rewound) Read(p []byte) (int, error) {
 	if b.r == nil {
-		b.r = io.MultiReader(bytes.NewReader(b.c.Head), bytes.NewReader(b.before),
-			io.NewSectionReader(b.c.Large, 0, b.c.Large.Size()), bytes.NewReader(b.after))
+		r, err := b.open()
+		if err != nil {
+			return 0, err
+		}
+		b.r = r
 	}
 	return b.r.Read(p)
 }
 
 // Seek rewinds to the beginning; encoders seek nowhere else.
-func (b *block) Seek(int64, int) (int64, error) {
+func (b *rewound) Seek(int64, int) (int64, error) {
 	b.r = nil
 	return 0, nil
 }

@@ -67,7 +67,13 @@ func (m *mover) move(name string, p *piece) error {
 	defer rec.release()
 	if !p.version {
 		h := m.head(rec.Fields(), p.kind)
-		return m.write(&h, &reopened{open: func() (*warc.Record, error) { return m.archive.Read(loc) }})
+		return m.write(&h, &rewound{open: func() (io.Reader, error) {
+			rec, err := m.archive.Read(loc)
+			if err != nil {
+				return nil, err
+			}
+			return contentOf(rec, false)
+		}})
 	}
 	var head []byte
 	if isHTTP(rec.Get("Content-Type")) {
@@ -122,8 +128,14 @@ func (m *mover) promote(p *piece, fields warc.Fields, own []byte) error {
 		return err
 	}
 	sum := sha1.New()
-	block := &reopened{open: func() (*warc.Record, error) { return m.archive.Content(v) }, body: true}
-	n, err := io.Copy(sum, block)
+	body := &rewound{open: func() (io.Reader, error) {
+		rec, err := m.archive.Content(v)
+		if err != nil {
+			return nil, err
+		}
+		return contentOf(rec, true)
+	}}
+	n, err := io.Copy(sum, body)
 	if err != nil {
 		return err
 	}
@@ -138,15 +150,18 @@ func (m *mover) promote(p *piece, fields warc.Fields, own []byte) error {
 		h.Extra = slices.DeleteFunc(h.Extra, func(f warc.Field) bool { return f.Name == rebuiltField[0].Name })
 		h.Extra = append(h.Extra, rebuiltField...)
 	}
-	block.head = head
+	var tail []byte
 	if (&warc.HTTP{Head: head}).Chunked() {
-		if block.tail = lastChunk; n > 0 {
-			block.head = append(strconv.AppendInt(bytes.Clone(head), n, 16), "\r\n"...)
-			block.tail = chunkEnd
+		if tail = lastChunk; n > 0 {
+			head = append(strconv.AppendInt(bytes.Clone(head), n, 16), "\r\n"...)
+			tail = chunkEnd
 		}
 	}
-	_, _ = block.Seek(0, io.SeekStart)
-	if err := m.write(&h, block); err != nil {
+	err = m.write(&h, &rewound{open: func() (io.Reader, error) {
+		r, err := body.open()
+		return io.MultiReader(bytes.NewReader(head), r, bytes.NewReader(tail)), err
+	}})
+	if err != nil {
 		return err
 	}
 	if len(m.promoted) < maxPromoted {
@@ -262,37 +277,16 @@ func (m *mover) complete() error {
 	return errors.Join(err, m.out.file.Close())
 }
 
-// reopened is the block of a record, or a head and the body of the message in it, which is read again
-// after each Seek. It is not safe for concurrent use.
-type reopened struct {
-	open       func() (*warc.Record, error)
-	body       bool
-	head, tail []byte
-	r          io.Reader
-}
-
-// Read reads from where the last Read or Seek stopped. At the end the record is verified.
-func (b *reopened) Read(p []byte) (int, error) {
-	if b.r == nil {
-		rec, err := b.open()
+// contentOf returns the block of a record, or the body of the message in it. At its end the record is closed, and
+// verified.
+func contentOf(rec *warc.Record, body bool) (io.Reader, error) {
+	content := &verified{Reader: rec, rec: rec, version: &Version{}}
+	if body && isHTTP(rec.Get("Content-Type")) {
+		message, err := rec.HTTP()
 		if err != nil {
-			return 0, err
+			return nil, errors.Join(err, rec.Close())
 		}
-		content := &verified{Reader: rec, rec: rec, version: &Version{}}
-		if b.body && isHTTP(rec.Get("Content-Type")) {
-			message, err := rec.HTTP()
-			if err != nil {
-				return 0, errors.Join(err, rec.Close())
-			}
-			content.Reader = message.Body
-		}
-		b.r = io.MultiReader(bytes.NewReader(b.head), content, bytes.NewReader(b.tail))
+		content.Reader = message.Body
 	}
-	return b.r.Read(p)
-}
-
-// Seek rewinds to the beginning; encoders seek nowhere else.
-func (b *reopened) Seek(int64, int) (int64, error) {
-	b.r = nil
-	return 0, nil
+	return content, nil
 }
