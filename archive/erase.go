@@ -278,15 +278,17 @@ func (a *Archive) purge(e *erasure) error {
 	if err != nil {
 		return err
 	}
-	for name, end := range x.lend(fresh) {
-		fresh.files[name].end = end
-	}
+	x.lend(fresh)
 	fresh.files[e.File].end = 0
 	if err := fresh.lsm().Load(e.without(x)); err != nil {
 		_ = fresh.close(false) // nothing of it is on disk, and the old one stays
 		return x.notice(err)
 	}
-	err = a.replaceIndex(fresh, map[string]int64{e.File: 0}, func(shadow *Archive) error { return shadow.indexMoved(e.File) })
+	// From here on the new one may be on disk, even if this fails: a later commit completes that.
+	incomplete := (&Archive{environment: a.environment, index: fresh}).indexMoved(e.File)
+	fresh.ended.Wait()
+	err = errors.Join(incomplete, fresh.write(false))
+	x.adopt(fresh, e.File, incomplete)
 	e.purged = fresh.lsm()
 	return err
 }
