@@ -89,9 +89,9 @@ func (n *pending) search(sum *[sha1.Size]byte) (of original, err error) {
 	}
 	switch {
 	case found && n.status == 304:
-		return a.originalOf(warc.ProfileNotModified, c.URL, &e)
+		return a.originalOf(warc.ProfileNotModified, c.URL, &e), nil
 	case found && whole && e.digest.is(sum) && e.status == 200 && !e.truncated && e.coded == n.coded:
-		return a.originalOf(warc.ProfileIdentical, c.URL, &e)
+		return a.originalOf(warc.ProfileIdentical, c.URL, &e), nil
 	case whole && n.shares():
 		return n.shared(sha1Digest(sum))
 	}
@@ -100,20 +100,20 @@ func (n *pending) search(sum *[sha1.Size]byte) (of original, err error) {
 
 // originalOf names a changed version as the one that a capture repeats. If its body is stored under
 // another URL, it names that one: a revisit record should refer to a record with a body.
-func (a *Archive) originalOf(profile, url string, e *entry) (of original, err error) {
-	of = original{profile: profile, url: url, time: fromMicroseconds(e.time), kind: Unchanged,
+func (a *Archive) originalOf(profile, url string, e *entry) original {
+	of := original{profile: profile, url: url, time: fromMicroseconds(e.time), kind: Unchanged,
 		digest: e.digest, media: e.media, truncated: e.truncated, coded: e.coded, content: e.body()}
 	// Digests of other programs are not trusted: a wrong one would lose a body.
 	trusted := profile == warc.ProfileNotModified || isOurs(a.index.name(of.content.file))
 	if e.content.length == 0 && trusted {
-		return of, nil
+		return of
 	}
-	stored, ok, err := a.bodyAt(of.content, e.digest)
-	if err != nil || !ok {
-		return original{}, err
+	stored, ok := a.bodyAt(of.content, e.digest)
+	if !ok {
+		return original{}
 	}
 	of.url, of.time = stored.url, stored.time
-	return of, nil
+	return of
 }
 
 // written adds a capture, which begins at start in its file, to the index. Its output is locked, so

@@ -3,7 +3,6 @@ package archive
 import (
 	"crypto/sha1"
 	"io"
-	"time"
 
 	"github.com/spinneret-go/spinneret/archive/internal/urlkey"
 	"github.com/spinneret-go/spinneret/archive/warc"
@@ -23,49 +22,40 @@ func (n *pending) shared(d digest) (of original, err error) {
 	if err != nil || !found {
 		return of, err
 	}
-	stored, ok, err := a.bodyAt(at, d)
-	if err != nil || !ok || stored.coded != n.coded {
-		return of, err
+	stored, ok := a.bodyAt(at, d)
+	if !ok || stored.coded != n.coded {
+		return of, nil
 	}
-	return original{profile: warc.ProfileIdentical, url: stored.url, time: stored.time,
-		kind: Changed, digest: d, media: stored.media, coded: stored.coded, content: at}, nil
+	return stored, nil
 }
 
-// storedBody is a record with a body that others may refer to.
-type storedBody struct {
-	url   string
-	time  time.Time
-	media string
-	coded bool
-}
-
-// bodyAt reads the record at an address. It is not ok unless that is an intact response whose body
-// has the digest: the file may be damaged, missing or replaced, and the digests in an imported one
-// forged.
-func (a *Archive) bodyAt(at address, d digest) (h storedBody, ok bool, err error) {
+// bodyAt reads the record at an address, as the original of captures of other URLs. It is not ok unless that is an
+// intact response whose body has the digest: the file may be damaged, missing or replaced, and the digests in an
+// imported one forged.
+func (a *Archive) bodyAt(at address, d digest) (of original, ok bool) {
 	loc := a.location(at)
 	rec, err := a.open(loc)
 	if err != nil {
-		return h, false, nil // an unreadable record must not be referenced
+		return of, false // an unreadable record must not be referenced
 	}
 	defer rec.release()
 	date, dated := rec.Fields().Date()
-	h = storedBody{url: rec.Fields().URI("WARC-Target-URI"), time: date}
-	if rec.Type() != "response" || !isHTTP(rec.Get("Content-Type")) || !dated ||
-		urlFault(h.url) != "" ||
+	url := rec.Fields().URI("WARC-Target-URI")
+	if rec.Type() != "response" || !isHTTP(rec.Get("Content-Type")) || !dated || urlFault(url) != "" ||
 		parseDigest(rec.Get("WARC-Payload-Digest")) != d && isOurs(loc.File) {
-		return h, false, nil
+		return of, false
 	}
 	message, err := rec.HTTP()
 	if err != nil {
-		return h, false, nil
+		return of, false
 	}
-	h.media, h.coded = mediaType(message.Get("Content-Type")), message.Get("Content-Encoding") != ""
 	sum := sha1.New()
 	if _, err := io.CopyN(sum, message.Body, MaxRaw); err != io.EOF || rec.Close() != nil {
-		return h, false, nil // damaged, or too large to be worth reading
+		return of, false // damaged, or too large to be worth reading
 	}
-	return h, d.is((*[sha1.Size]byte)(sum.Sum(nil))), nil
+	of = original{profile: warc.ProfileIdentical, url: url, time: date, kind: Changed, digest: d,
+		media: mediaType(message.Get("Content-Type")), coded: message.Get("Content-Encoding") != "", content: at}
+	return of, d.is((*[sha1.Size]byte)(sum.Sum(nil)))
 }
 
 // indexBodies indexes the bodies of all versions by their digests, in an archive written without
