@@ -3,7 +3,6 @@ package extsort
 import (
 	"bufio"
 	"bytes"
-	"container/heap"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -132,7 +131,7 @@ func (s *Sorter) Items() iter.Seq2[[]byte, error] {
 func (s *Sorter) merge(yield func([]byte) bool) error {
 	// The runs share the memory that Add used. Each gets enough for efficient reads, even if the
 	// sum is larger.
-	var h cursors
+	var all []*cursor
 	for _, r := range s.runs {
 		size := max(s.memory/len(s.runs), 4096)
 		src := bufio.NewReaderSize(io.NewSectionReader(s.spill, r.start, r.end-r.start),
@@ -141,21 +140,21 @@ func (s *Sorter) merge(yield func([]byte) bool) error {
 		if err := c.next(); err != nil {
 			return err
 		}
-		h = append(h, c)
+		all = append(all, c)
 	}
-	heap.Init(&h)
-	// The run with the least string is at the top. Fixing the heap there is cheaper than a pop and
-	// a push.
-	for len(h) > 0 {
-		c := h[0]
+	slices.SortFunc(all, (*cursor).compare)
+	for len(all) > 0 {
+		c := all[0]
 		if !yield(c.item) {
 			return nil
 		}
 		switch err := c.next(); err {
-		case nil:
-			heap.Fix(&h, 0)
+		case nil: // it moves behind those with lesser strings
+			at, _ := slices.BinarySearchFunc(all[1:], c, (*cursor).compare)
+			copy(all, all[1:1+at])
+			all[at] = c
 		case io.EOF:
-			heap.Pop(&h)
+			all = all[1:]
 		default:
 			return err
 		}
@@ -208,19 +207,5 @@ func (c *cursor) next() error {
 	return nil
 }
 
-// cursors is a heap ordered by the current string.
-type cursors []*cursor
-
-func (h cursors) Len() int           { return len(h) }
-func (h cursors) Less(i, j int) bool { return bytes.Compare(h[i].item, h[j].item) < 0 }
-func (h cursors) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-
-// Push appends a cursor.
-func (h *cursors) Push(c any) { *h = append(*h, c.(*cursor)) }
-
-// Pop removes the last cursor.
-func (h *cursors) Pop() any {
-	last := (*h)[len(*h)-1]
-	*h = (*h)[:len(*h)-1]
-	return last
-}
+// compare orders cursors by their strings.
+func (c *cursor) compare(other *cursor) int { return bytes.Compare(c.item, other.item) }
