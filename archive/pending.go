@@ -80,13 +80,6 @@ func (n *pending) search(sum *[sha1.Size]byte) (of original, err error) {
 		n.prior = fromMicroseconds(e.time)
 	}
 	whole := n.status == 200 && c.bodySize() > 0 && c.Truncated == ""
-	// An index that was made before bodies with a content coding were told apart does not say which are.
-	if found && whole && n.coded && !e.coded && e.status == 200 && e.digest.is(sum) {
-		any := func(*warc.Record) bool { return true }
-		if head, _, err := a.head(a.location(e.body()), any); err == nil {
-			e.coded = head.Get("Content-Encoding") != ""
-		}
-	}
 	switch {
 	case found && n.status == 304:
 		return a.originalOf(warc.ProfileNotModified, c.URL, &e), nil

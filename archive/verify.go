@@ -279,7 +279,6 @@ func (e *entry) isOf(record *entry) bool {
 	known, other := *e, *record
 	for _, e := range []*entry{&known, &other} {
 		e.content, e.prior, e.hasPrior, e.posted = address{}, 0, false, 0
-		e.coded = false // which an index of before lacks
 		if record.kind == Unchanged {
 			e.kind, e.digest, e.media, e.truncated = Unchanged, "", "", false
 		}
