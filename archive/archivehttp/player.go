@@ -26,8 +26,8 @@ var errNoURL = errors.New("archivehttp: nil Request.URL")
 //
 // A request is answered if one with the same URL and method was recorded: the last one by Time. The
 // body of a POST must be the same, too. A range gets the last part that the server sent for it, or, if
-// it never did, the last page: later pages may have been for requests without one. All
-// other fields are ignored, but a 304 answers only a request with If-None-Match or If-Modified-Since;
+// it never did, the last page: later pages may have been for requests without one. Parts that a server sent
+// unasked are not played. All other fields are ignored, but a 304 answers only a request with If-None-Match or If-Modified-Since;
 // others get what it confirms. A GET with a body is not answered, as the archive does not tell its
 // answers from those without. Redirects, errors and truncated bodies come as they came. Bodies come
 // without their content coding, whatever the request accepts, as [archive.Archive.Response] returns
@@ -155,57 +155,32 @@ func (p *Player) find(req *http.Request, sent []byte) (v archive.Version, err er
 	// The URL is that which a Transport records.
 	var c archive.Capture
 	c.FromResponse(&http.Response{Request: req}, nil)
-	answers, err := p.answers(c.URL, method(req), req.Header.Get("Range"))
+	get, byteRange := method(req) == http.MethodGet, req.Header.Get("Range")
+	switch {
+	case get && len(sent) > 0:
+		return v, archive.ErrNotFound
+	case get && byteRange == "":
+		return p.Archive.At(c.URL, p.Time) // one look-up, however many versions there are
+	}
+	answers, err := p.Archive.Answers(c.URL, method(req), byteRange)
 	if err != nil {
 		return v, err
 	}
-	answers = slices.DeleteFunc(answers, func(v archive.Version) bool {
-		return !p.Time.IsZero() && v.Time.After(p.Time)
-	})
-	if method(req) == http.MethodGet {
-		return p.last(answers, c.URL, req.Header.Get("Range"), sent)
-	}
 	for _, v := range slices.Backward(answers) {
+		if !p.Time.IsZero() && v.Time.After(p.Time) {
+			continue
+		}
+		if get {
+			return v, nil
+		}
 		if same, err := p.isAnswerTo(&v, sent); same || err != nil {
 			return v, err
 		}
 	}
+	if get {
+		return p.Archive.At(c.URL, p.Time)
+	}
 	return v, archive.ErrNotFound
-}
-
-// last returns the last answer to a GET: one of these parts, or the page.
-func (p *Player) last(parts []archive.Version, url, byteRange string, sent []byte) (v archive.Version, err error) {
-	n := len(parts) - 1
-	switch {
-	case len(sent) > 0:
-		return v, archive.ErrNotFound
-	case byteRange != "" && n >= 0:
-		return parts[n], nil
-	}
-	v, err = p.Archive.At(url, p.Time) // one look-up, however many versions there are
-	if n >= 0 && (errors.Is(err, archive.ErrNotFound) || err == nil && parts[n].Time.After(v.Time)) {
-		return parts[n], nil
-	}
-	return v, err
-}
-
-// answers returns the versions that may answer a request, from the first to the last, but for the pages. A
-// server may send a part to a request that named none.
-func (p *Player) answers(url, method, byteRange string) ([]archive.Version, error) {
-	if byteRange != "" {
-		return p.Archive.Answers(url, method, byteRange)
-	}
-	parts, err := p.Archive.Answers(url, method, archive.Unasked)
-	if err != nil {
-		return nil, err
-	}
-	if method == http.MethodGet {
-		return parts, nil
-	}
-	whole, err := p.Archive.Answers(url, method, "")
-	all := append(whole, parts...)
-	slices.SortStableFunc(all, func(a, b archive.Version) int { return a.Time.Compare(b.Time) })
-	return all, err
 }
 
 // isAnswerTo reports whether the recorded request of a version has the same body. If only its
