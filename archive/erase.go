@@ -160,7 +160,7 @@ func (a *Archive) Erase(ctx context.Context, s Selection, reason string) (Report
 // begin decides what has to go, and makes that known to the disk before anything changes.
 func (e *erasure) begin(ctx context.Context) error {
 	a := e.archive
-	e.moves = &mover{erasure: e, promoted: map[promotion]newOriginal{}, out: a.files.another()}
+	e.moves = &mover{erasure: e, promoted: map[address]newOriginal{}, out: a.files.another()}
 	e.moves.out.id.Store(&e.ID)
 	e.File = e.moves.out.newName(time.Now())
 	a.erasing.Store(e.matcher) // no capture refers to what is erased from here on

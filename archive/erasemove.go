@@ -20,23 +20,15 @@ import (
 // a WARC file then, so no version is found twice.
 const moving = ".moving"
 
-// maxPromoted bounds the known new originals. Beyond it, bodies are stored more than once.
+// maxPromoted bounds the known new originals. Beyond it, bodies are stored more than once, as are those of answers to
+// other requests than plain GETs.
 const maxPromoted = 1 << 16
 
 // mover writes the records that stay and have to change. It is not safe for concurrent use.
 type mover struct {
 	*erasure
 	out      *output
-	promoted map[promotion]newOriginal
-}
-
-// promotion is the address of a body that has moved, since digests of other programs prove nothing. It has the
-// key of the new original if that is not the answer to a plain GET: such an answer is found only by others to
-// the same request, since a reference names only the URL.
-type promotion struct {
-	file   uint32
-	offset int64
-	asked  string
+	promoted map[address]newOriginal // by the address of a body that has moved: digests of other programs prove nothing
 }
 
 // newOriginal is a record that has become the original of its body.
@@ -44,13 +36,6 @@ type newOriginal struct {
 	url  string
 	time time.Time
 	sum  *[sha1.Size]byte // of the body, as it was read
-}
-
-func promotionOf(key string, content address) promotion {
-	if isPlain(key) {
-		key = ""
-	}
-	return promotion{content.file, content.offset, key}
 }
 
 // references are the fields of a revisit that name its original.
@@ -86,11 +71,7 @@ func (m *mover) move(name string, p *piece) error {
 	if !p.found || p.stored.content.length == 0 {
 		return m.refer(p, rec.Fields(), head, nil)
 	}
-	of, known := m.promoted[promotionOf(p.at, p.stored.content)]
-	if !known {
-		of, known = m.promoted[promotionOf("", p.stored.content)]
-	}
-	if known {
+	if of, known := m.promoted[p.stored.content]; known {
 		return m.refer(p, rec.Fields(), head, &of)
 	}
 	err = m.promote(p, rec.Fields(), head)
@@ -164,8 +145,9 @@ func (m *mover) promote(p *piece, fields warc.Fields, own []byte) error {
 	if err != nil {
 		return err
 	}
-	if len(m.promoted) < maxPromoted {
-		m.promoted[promotionOf(p.at, p.stored.content)] = newOriginal{url: strings.Clone(fields.URI("WARC-Target-URI")),
+	// A reference names only the URL, so that it finds no answer to another request than a plain GET.
+	if isPlain(p.at) && len(m.promoted) < maxPromoted {
+		m.promoted[p.stored.content] = newOriginal{url: strings.Clone(fields.URI("WARC-Target-URI")),
 			time: fromMicroseconds(p.stored.time), sum: h.Payload}
 	}
 	return nil

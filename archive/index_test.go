@@ -103,7 +103,7 @@ func requireIndex(t *testing.T, x *index, m *indexModel, r *rand.Rand) {
 		k := m.randomEntry(r)
 		at := k.entry.time
 		if r.IntN(4) == 0 {
-			at = never
+			at = never - 1
 		}
 		want, wantUntil := m.entries(k.url, at)
 		e, found, until, err := x.floor(k.url, at)
@@ -213,7 +213,7 @@ func TestNumbersOfFiles(t *testing.T) {
 func TestClosedIndex(t *testing.T) {
 	x := openTestIndex(t, vfs.NewMem())
 	require.NoError(t, x.close(true))
-	_, _, _, err := x.floor("key 7", never)
+	_, _, _, err := x.floor("key 7", never-1)
 	require.ErrorIs(t, err, ErrClosed)
 	_, err = x.versions("key 7")
 	require.ErrorIs(t, err, ErrClosed)
@@ -262,7 +262,7 @@ func TestStalledCommit(t *testing.T) {
 	for i := range 190 {
 		require.NoError(t, x.admit())
 		add(i)
-		_, found, _, err := x.floor(fmt.Sprint("key ", i), never)
+		_, found, _, err := x.floor(fmt.Sprint("key ", i), never-1)
 		require.NoError(t, err)
 		require.True(t, found)
 	}
@@ -332,7 +332,7 @@ func TestIndexInParallel(t *testing.T) {
 					t.Error(err)
 				}
 				x.add(fmt.Sprint(g), url, &e, "", int64(i))
-				if _, found, _, err := x.floor(url, never); !found || err != nil {
+				if _, found, _, err := x.floor(url, never-1); !found || err != nil {
 					t.Error("lost", err)
 				}
 			}

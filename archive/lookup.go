@@ -21,17 +21,14 @@ var lookups = sync.Pool{New: func() any { return new(lookup) }}
 // never is the end of the validity of the last version of a URL.
 const never = math.MaxInt64
 
-// floor returns the last entry of a URL not later than t, and the time of the next one, or never.
+// floor returns the last entry of a URL not later than t, which is before never, and the time of the next one, or
+// never.
 func (x *index) floor(url string, t int64) (e entry, found bool, until int64, err error) {
 	l := lookups.Get().(*lookup)
 	defer lookups.Put(l)
 	l.key = append(append(l.key[:0], url...), 0)
 	prefix := len(l.key)
-	if t == never {
-		l.key = append(l.key, "\xff\xff\xff\xff\xff\xff\xff\xff\xff"...)
-	} else {
-		l.key = appendTime(l.key, t+1)
-	}
+	l.key = appendTime(l.key, t+1)
 	return x.before(l, prefix)
 }
 

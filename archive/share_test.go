@@ -301,7 +301,7 @@ func TestLookupCostIsConstant(t *testing.T) {
 			loc, err := a.Append(visit{"http://a.test/", someTime, 200, "body"}.capture())
 			require.NoError(t, err)
 			key, _ := urlkey.Of("http://a.test/")
-			first, _, _, err := a.index.floor(key, never)
+			first, _, _, err := a.index.floor(key, never-1)
 			require.NoError(t, err)
 			for i := range visits { // as Append makes them
 				e := entry{time: first.time + int64(i+1)*1e6, offset: int64(i), length: 1,
