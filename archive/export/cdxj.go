@@ -37,52 +37,51 @@ type line struct {
 // query parameters. For methods other than GET, the key includes the method and the body of the
 // request, as warcio.js writes them. Imported files are named by their paths.
 func CDXJ(w io.Writer, a *archive.Archive) error {
-	return writeCDXJ(w, a, func(loc archive.Location) (archive.Location, bool, error) {
-		return loc, true, nil
-	})
+	err := writeCDXJ(w, a, func(loc archive.Location) (archive.Location, bool) { return loc, true })
+	if err != nil {
+		return fmt.Errorf("export: index: %w", err)
+	}
+	return nil
 }
 
 // placing returns the position of a record in the export, and whether it is exported.
-type placing func(archive.Location) (at archive.Location, in bool, err error)
+type placing func(archive.Location) (at archive.Location, in bool)
 
 // writeCDXJ writes a line for each exported version.
 func writeCDXJ(w io.Writer, a *archive.Archive, place placing) error {
 	sorter := extsort.New(sortMemory)
 	defer sorter.Close()
 	for v, err := range a.All() {
-		in := false
-		elsewhere := v.Content != archive.Location{} && v.Content != v.Location
-		if err == nil {
-			v.Location, in, err = place(v.Location)
-		}
-		if err == nil && in {
-			l := line{Filename: v.Location.File, elsewhere: elsewhere}
-			if v.Request != (archive.Location{}) {
-				l.Method, l.Body, err = posted(a, &v)
-			}
-			if err == nil {
-				err = sorter.Add(l.append(nil, &v))
-			}
-		}
 		if err != nil {
-			return fmt.Errorf("export: index: %w", err)
+			return err
+		}
+		l := line{elsewhere: v.Content != archive.Location{} && v.Content != v.Location}
+		in := false
+		if v.Location, in = place(v.Location); !in {
+			continue
+		}
+		l.Filename = v.Location.File
+		if v.Request != (archive.Location{}) {
+			if l.Method, l.Body, err = posted(a, &v); err != nil {
+				return err
+			}
+		}
+		if err := sorter.Add(l.append(nil, &v)); err != nil {
+			return err
 		}
 	}
 	if err := sorter.Sort(); err != nil {
-		return fmt.Errorf("export: index: %w", err)
+		return err
 	}
 	out := bufio.NewWriter(w)
 	for text, err := range sorter.Items() {
 		if err != nil {
-			return fmt.Errorf("export: index: %w", err)
+			return err
 		}
 		_, _ = out.Write(text) // Flush returns the error
 		_ = out.WriteByte('\n')
 	}
-	if err := out.Flush(); err != nil {
-		return fmt.Errorf("export: index: %w", err)
-	}
-	return nil
+	return out.Flush()
 }
 
 // append appends the line of a version without the line break. Like other indexers, it omits

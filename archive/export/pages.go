@@ -38,11 +38,7 @@ func writePages(w io.Writer, a *archive.Archive, place placing) error {
 		if failed != nil && doc.URL == "" {
 			return failed
 		}
-		_, in, err := place(doc.Location)
-		if err != nil {
-			return err
-		}
-		if !in || failed != nil {
+		if _, in := place(doc.Location); !in || failed != nil {
 			continue
 		}
 		n++

@@ -1,11 +1,10 @@
 package export
 
 import (
-	"encoding/binary"
+	"cmp"
 	"errors"
 	"io"
-	"os"
-	"sort"
+	"slices"
 	"strings"
 
 	"github.com/klauspost/compress/gzip"
@@ -20,31 +19,17 @@ func isForeign(name string) bool { return strings.HasSuffix(name, ".zst") }
 // recompressedName returns the name of the gzip file that replaces a foreign file.
 func recompressedName(name string) string { return strings.TrimSuffix(name, ".zst") + ".gz" }
 
-// moves maps records to their positions in recompressed files. Its table is in a temporary file,
-// because an archive may have more records than fit in memory. Its zero value is ready to use, by
-// one goroutine at a time.
-type moves struct {
-	table *os.File
-	rows  int64
-	files map[string][2]int64 // the first row and the one after the last
-}
+// A move is the new position of the record that was at an offset.
+type move struct{ offset, at, length int64 }
 
-// rowSize is the size of a row: a record's old offset, new offset and new length.
-const rowSize = 24
+// moves maps records to their positions in recompressed files: for each file, those of its records in their order.
+type moves map[string][]move
 
 // recompress writes the records of a file, each in a gzip member. Damaged records are omitted, and
-// have no row.
-func (m *moves) recompress(w io.Writer, a *archive.Archive, name string) (err error) {
-	if m.table == nil {
-		m.files = map[string][2]int64{}
-		if m.table, err = os.CreateTemp("", "wacz-"); err != nil {
-			return err
-		}
-	}
-	first := m.rows
+// have no move.
+func (m moves) recompress(w io.Writer, a *archive.Archive, name string) error {
 	out := &counter{w: w}
 	z := gzip.NewWriter(out)
-	var row [rowSize]byte
 	for rec, err := range a.Records(name) {
 		if errors.Is(err, warc.ErrDamaged) {
 			continue
@@ -64,15 +49,8 @@ func (m *moves) recompress(w io.Writer, a *archive.Archive, name string) (err er
 		if err != nil {
 			return err
 		}
-		binary.BigEndian.PutUint64(row[:], uint64(rec.Offset))
-		binary.BigEndian.PutUint64(row[8:], uint64(start))
-		binary.BigEndian.PutUint64(row[16:], uint64(out.n-start))
-		if _, err := m.table.WriteAt(row[:], m.rows*rowSize); err != nil {
-			return err
-		}
-		m.rows++
+		m[name] = append(m[name], move{rec.Offset, start, out.n - start})
 	}
-	m.files[name] = [2]int64{first, m.rows}
 	return nil
 }
 
@@ -93,27 +71,12 @@ func writeRecord(w io.Writer, rec *warc.Record) error {
 }
 
 // find returns the new position of a record. The length is 0 if the record was omitted.
-func (m *moves) find(name string, offset int64) (at, length int64, err error) {
-	rows := m.files[name]
-	var row [rowSize]byte
-	read := func(i int64) int64 {
-		if _, failed := m.table.ReadAt(row[:], i*rowSize); failed != nil && err == nil {
-			err = failed
-		}
-		return int64(binary.BigEndian.Uint64(row[:]))
+func (m moves) find(name string, offset int64) (at, length int64) {
+	i, found := slices.BinarySearchFunc(m[name], offset, func(to move, offset int64) int {
+		return cmp.Compare(to.offset, offset)
+	})
+	if !found {
+		return 0, 0
 	}
-	n := int(rows[1] - rows[0])
-	i := sort.Search(n, func(i int) bool { return read(rows[0]+int64(i)) >= offset })
-	if i == n || read(rows[0]+int64(i)) != offset || err != nil {
-		return 0, 0, err
-	}
-	return int64(binary.BigEndian.Uint64(row[8:])), int64(binary.BigEndian.Uint64(row[16:])), nil
-}
-
-// close removes the table.
-func (m *moves) close() {
-	if m.table != nil {
-		_ = m.table.Close()
-		_ = os.Remove(m.table.Name())
-	}
+	return m[name][i].at, m[name][i].length
 }
