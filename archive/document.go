@@ -28,17 +28,12 @@ func (d *Document) Record() (*warc.Record, error) {
 	if d.Raw == nil {
 		return d.archive.Content(d.Version)
 	}
-	loc := Location{d.Content.File, d.Content.Offset, int64(len(d.Raw))}
-	part := shifted{bytes.NewReader(d.Raw), loc.Offset}
-	o, err := d.archive.readerWith(d.dict).record(part, loc)
+	part := shifted{bytes.NewReader(d.Raw), d.Content.Offset}
+	o, err := d.archive.readerWith(d.dict).record(part, d.Content)
 	if err != nil {
 		return nil, err
 	}
-	err = belongs(o.Record, loc)
-	if err == nil && !d.hasBody(o.Record) {
-		err = notHere(d.Content)
-	}
-	if err != nil {
+	if err := d.confirm(o.Record); err != nil {
 		o.release()
 		return nil, err
 	}

@@ -171,11 +171,7 @@ func (a *Archive) promotedHead(v Version, own []byte) (head []byte, media string
 		(fresh.Get("Content-Type") != "" || resp.Header.Get("Content-Type") == "") {
 		return completed(own), "", nil
 	}
-	for name, values := range fresh.Header() {
-		if !isOfBody(name) { // the body is as it was stored
-			resp.Header[name] = values
-		}
-	}
+	update(resp.Header, fresh.Header())
 	resp.Header.Del("Transfer-Encoding")
 	line, _, _ := bytes.Cut(own, []byte("\n"))
 	if status == 0 {

@@ -17,18 +17,6 @@ func isPosted(request []byte) bool {
 	return len(request) > 0 && !bytes.HasPrefix(request, []byte("GET "))
 }
 
-// requestHeadOf returns the head in a request record, or nil if it is not that of an HTTP message.
-func requestHeadOf(rec *warc.Record) ([]byte, error) {
-	if !isHTTP(rec.Get("Content-Type")) {
-		return nil, nil
-	}
-	message, err := rec.HTTP()
-	if err != nil {
-		return nil, err
-	}
-	return message.Head, nil
-}
-
 // links are the ID of a request or a response, and those of the records of the same visit.
 type links struct {
 	id   string
@@ -50,7 +38,7 @@ func (l links) match(other links) bool {
 		slices.Contains(other.with, l.id)
 }
 
-// neighbor is a request record. The zero neighbor means none.
+// neighbor is a request record, without a head if it is not an HTTP message. The zero neighbor means none.
 type neighbor struct {
 	links
 	url            string
@@ -61,8 +49,15 @@ type neighbor struct {
 // requestOf returns a request record. Its length is not known before the record is closed.
 func requestOf(rec *warc.Record, own links) (n neighbor, err error) {
 	n = neighbor{links: own, offset: rec.Offset, url: strings.Clone(rec.Fields().URI("WARC-Target-URI"))}
-	n.head, err = requestHeadOf(rec)
-	return n, err
+	if !isHTTP(rec.Get("Content-Type")) {
+		return n, nil
+	}
+	message, err := rec.HTTP()
+	if err != nil {
+		return n, err
+	}
+	n.head = message.Head
+	return n, nil
 }
 
 // isOf reports whether this is the request of a version, before or after its record.

@@ -247,6 +247,15 @@ func (v *Version) hasBody(rec *warc.Record) bool {
 		!v.digest.contradicts(parseDigest(rec.Get("WARC-Payload-Digest")))
 }
 
+// confirm returns an error unless a record has the body of a version.
+func (v *Version) confirm(rec *warc.Record) error {
+	err := belongs(rec, v.Content)
+	if err == nil && !v.hasBody(rec) {
+		err = notHere(v.Content)
+	}
+	return err
+}
+
 // isAskedIn reports whether a record is the request of a version.
 func (v *Version) isAskedIn(rec *warc.Record) bool { return rec.Type() == "request" && v.isAbout(rec) }
 

@@ -36,11 +36,7 @@ func (a *Archive) Response(v Version) (*http.Response, error) {
 		}
 		fresh := resp.Header
 		resp = kept.response(media)
-		for name, values := range fresh {
-			if !isOfBody(name) {
-				resp.Header[name] = values
-			}
-		}
+		update(resp.Header, fresh)
 	}
 	if resp.Request, err = a.request(v); err != nil {
 		return nil, err
@@ -70,14 +66,15 @@ func (a *Archive) Validators(v Version) (etag, lastModified string, err error) {
 	return etag, lastModified, nil
 }
 
-// isOfBody reports whether a field describes a body, so that one in a 304 does not apply to a stored
-// body.
-func isOfBody(name string) bool {
-	switch name {
-	case "Content-Encoding", "Content-Length", "Content-Range", "Transfer-Encoding":
-		return true
+// update replaces fields by fresh ones, but those that describe a body: the body is as it was stored.
+func update(stored, fresh http.Header) {
+	for name, values := range fresh {
+		switch name {
+		case "Content-Encoding", "Content-Length", "Content-Range", "Transfer-Encoding":
+		default:
+			stored[name] = values
+		}
 	}
-	return false
 }
 
 // head reads the head of a record, and its end, where damage shows. Other records than HTTP messages

@@ -73,11 +73,8 @@ func decodeRaw(file []byte, v *Version) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := belongs(rec, v.Content); err != nil {
+	if err := v.confirm(rec); err != nil {
 		return nil, err
-	}
-	if !v.hasBody(rec) {
-		return nil, notHere(v.Content)
 	}
 	return readBody(rec, v)
 }
