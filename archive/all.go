@@ -42,16 +42,14 @@ func (a *Archive) OpenFile(name string) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, err
 	}
-	section := io.NewSectionReader(f, 0, state.end)
-	return &part{section, f, name, section}, nil
+	return &part{io.NewSectionReader(f, 0, state.end), f, name}, nil
 }
 
 // part is the beginning of a file.
 type part struct {
-	io.Reader
+	*io.SectionReader
 	io.Closer
-	name    string
-	section *io.SectionReader
+	name string
 }
 
 // Records returns all records of the named files, or of all files that the archive knows if none is
@@ -102,7 +100,7 @@ func (a *Archive) recordsOf(name string, yield func(*warc.Record, error) bool) e
 		return nil
 	}
 	file := f.(*part)
-	return a.walk(file.section, file.name, 0, file.section.Size(),
+	return a.walk(file, file.name, 0, file.Size(),
 		func(rec *warc.Record) error { return more(rec, nil) },
 		func(damage *warc.DamageError) error { return more(nil, damage) })
 }

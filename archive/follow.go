@@ -155,7 +155,7 @@ func (f *follower) finished() map[string]bool {
 
 // readManifest returns the manifest of the index on disk, or nil if there is none.
 func readManifest(files vfs.FS) ([]byte, error) {
-	manifest, err := durable.ReadFile(files, lsm.ManifestName(indexName))
+	manifest, err := durable.ReadFile(files, lsm.Manifest)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

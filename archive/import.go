@@ -75,7 +75,7 @@ func (a *Archive) importFile(path string, found *Report) error {
 			return err
 		}
 		// A reader leaves imports to the index, which has to be there by then.
-		if a.index.file(path); !exists(a.fs, lsm.ManifestName(indexName)) {
+		if a.index.file(path); !exists(a.fs, lsm.Manifest) {
 			if err := a.index.commit(); err != nil {
 				return err
 			}

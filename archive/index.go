@@ -12,9 +12,6 @@ import (
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
-// indexName is the prefix of the file names of the index.
-const indexName = "index"
-
 // Limits of uncommitted entries. They bound the memory, and the bytes to read again after a crash.
 const (
 	maxPending      = 1 << 17  // entries
@@ -68,8 +65,7 @@ const (
 // openIndex reads an index, or makes one.
 func openIndex(files vfs.FS, how int) (*index, error) {
 	anew, readOnly := how == newIndex, how == readIndex
-	tree, meta, err := lsm.Open(files, lsm.Options{Name: indexName, New: anew, ReadOnly: readOnly,
-		Prefix: keyPrefix})
+	tree, meta, err := lsm.Open(files, lsm.Options{New: anew, ReadOnly: readOnly, Prefix: keyPrefix})
 	if err != nil {
 		return nil, indexError(err)
 	}
@@ -213,7 +209,7 @@ func (x *index) load(meta []byte) error {
 // has lost its end, or all, would seem sound.
 func (x *index) remember(files vfs.FS) {
 	before := &index{files: map[string]*indexed{}, readOnly: true}
-	if before.load(lsm.Meta(files, indexName)) != nil {
+	if before.load(lsm.Meta(files)) != nil {
 		return
 	}
 	for _, name := range before.names {

@@ -1,6 +1,12 @@
 package archive
 
-import "github.com/spinneret-go/spinneret/internal/vfs"
+import (
+	"github.com/spinneret-go/spinneret/archive/internal/lsm"
+	"github.com/spinneret-go/spinneret/internal/vfs"
+)
+
+// indexName begins the names of the files of the index.
+const indexName = lsm.Name
 
 // OpenOn opens an archive on any file system. It commits only on request and without a goroutine,
 // so that the order of steps is deterministic.

@@ -187,7 +187,7 @@ func TestLossIsReportedWithADamagedIndex(t *testing.T) {
 			require.Equal(t, gone, len(report.Missing) == 1)
 			require.Equal(t, !gone, len(report.Damage) == 1)
 			if gone {
-				require.NotContains(t, string(lsm.Meta(files, indexName)), last.File)
+				require.NotContains(t, string(lsm.Meta(files)), last.File)
 			}
 			a, err = OpenOn(files, Options{MaxFile: 1})
 			require.NoError(t, err)

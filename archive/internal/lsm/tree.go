@@ -19,9 +19,14 @@ import (
 const (
 	magic       = "SPNINDX3"
 	magicBefore = "SPININX2"
-	manifestEnd = ".manifest"
 	metaMagic   = "SPNMETA1"
-	metaEnd     = ".meta"
+)
+
+// The names of the files: all begin with Name, those of runs with Name and a hyphen. Each commit replaces Manifest.
+const (
+	Name     = "index"
+	Manifest = Name + ".manifest"
+	metaName = Name + ".meta"
 )
 
 // maxMemory bounds the memory of indexes and filters of runs, of which an entry takes two bytes.
@@ -29,9 +34,6 @@ const maxMemory = 96 << 20
 
 // Options configure a [Tree].
 type Options struct {
-	// Name is the prefix of all file names. "" means "index".
-	Name string
-
 	// Prefix returns the length of the part of a key that lookups know. nil means the whole key.
 	Prefix func(key []byte) int
 
@@ -64,21 +66,18 @@ type Tree struct {
 // Open returns a tree and the meta of the last commit. Only one process may have it open. It
 // removes files that a crash left behind, and makes the copy of the meta anew if it is damaged.
 func Open(files vfs.FS, opts Options) (t *Tree, meta []byte, err error) {
-	if opts.Name == "" {
-		opts.Name = "index"
-	}
 	if opts.Segment == 0 {
 		opts.Segment = 1 << 20
 	}
 	t = &Tree{fs: files, opts: opts, active: &memtable{}, saved: true}
 	st := table.State{}
 	if !opts.New {
-		if st, t.meta, err = readManifest(files, opts.Name); err != nil {
+		if st, t.meta, err = readManifest(files); err != nil {
 			return nil, nil, err
 		}
 	}
 	t.table, err = table.Open(files, table.Options{
-		Name: opts.Name + "-", Block: 4 << 10, FilterBits: 10, FullBits: 10, Prefix: opts.Prefix,
+		Name: Name + "-", Block: 4 << 10, FilterBits: 10, FullBits: 10, Prefix: opts.Prefix,
 		Segment: opts.Segment, Steps: mergeStep, Memory: maxMemory,
 	}, st)
 	if err != nil {
@@ -86,7 +85,7 @@ func Open(files vfs.FS, opts Options) (t *Tree, meta []byte, err error) {
 	}
 	if !opts.New && !opts.ReadOnly { // a new tree does not touch the old one until it replaces it
 		err := t.table.Sweep()
-		copied, unread := readMeta(files, opts.Name)
+		copied, unread := readMeta(files)
 		if err == nil && len(t.meta) > 0 && (unread != nil || !bytes.Equal(copied, t.meta)) {
 			err = t.copyMeta(t.meta)
 		}
@@ -100,46 +99,42 @@ func Open(files vfs.FS, opts Options) (t *Tree, meta []byte, err error) {
 
 // Meta returns the meta of a tree that may be damaged, as far as it is known: it is in the manifest and
 // in a file of its own, so that one of them may be damaged.
-func Meta(files vfs.FS, name string) []byte {
-	if _, meta, err := readManifest(files, name); err == nil && meta != nil {
+func Meta(files vfs.FS) []byte {
+	if _, meta, err := readManifest(files); err == nil && meta != nil {
 		return meta
 	}
-	meta, _ := readMeta(files, name)
+	meta, _ := readMeta(files)
 	return meta
 }
 
 // readMeta reads the copy of the meta.
-func readMeta(files vfs.FS, name string) ([]byte, error) {
-	data, err := durable.ReadFile(files, name+metaEnd)
+func readMeta(files vfs.FS) ([]byte, error) {
+	data, err := durable.ReadFile(files, metaName)
 	if err != nil {
 		return nil, err
 	}
-	return durable.Unseal(name+metaEnd, 0, metaMagic, data)
+	return durable.Unseal(metaName, 0, metaMagic, data)
 }
 
 // copyMeta replaces the copy of the meta.
 func (t *Tree) copyMeta(meta []byte) error {
-	return durable.Replace(t.fs, t.opts.Name+metaEnd, durable.Seal(metaMagic, meta))
+	return durable.Replace(t.fs, metaName, durable.Seal(metaMagic, meta))
 }
 
-// ManifestName returns the name of the file that each commit replaces.
-func ManifestName(name string) string { return name + manifestEnd }
-
 // readManifest returns the zero State if there is no manifest, and never was one.
-func readManifest(files vfs.FS, tree string) (st table.State, meta []byte, err error) {
-	name := ManifestName(tree)
-	data, err := durable.ReadFile(files, name)
+func readManifest(files vfs.FS) (st table.State, meta []byte, err error) {
+	data, err := durable.ReadFile(files, Manifest)
 	if errors.Is(err, fs.ErrNotExist) {
-		if meta, err := readMeta(files, tree); err == nil && len(meta) > 0 {
-			return st, nil, fmt.Errorf("lsm: %w", durable.Corrupt(name, 0, "the file is missing"))
+		if meta, err := readMeta(files); err == nil && len(meta) > 0 {
+			return st, nil, fmt.Errorf("lsm: %w", durable.Corrupt(Manifest, 0, "the file is missing"))
 		}
 		return st, nil, nil
 	}
 	if err == nil {
-		data, err = durable.Unseal(name, 0, magic, data, magicBefore)
+		data, err = durable.Unseal(Manifest, 0, magic, data, magicBefore)
 	}
 	if err == nil {
-		st, meta, err = table.TakeState(data, name)
+		st, meta, err = table.TakeState(data, Manifest)
 	}
 	if err != nil {
 		return st, nil, fmt.Errorf("lsm: %w", err)
@@ -151,7 +146,7 @@ func readManifest(files vfs.FS, tree string) (st table.State, meta []byte, err e
 func (t *Tree) writeManifest(meta []byte) error {
 	st := t.table.State()
 	data := durable.Seal(magic, append(st.Append(nil), meta...))
-	if err := durable.Replace(t.fs, ManifestName(t.opts.Name), data); err != nil {
+	if err := durable.Replace(t.fs, Manifest, data); err != nil {
 		return fmt.Errorf("lsm: write manifest: %w", err)
 	}
 	t.meta, t.saved = meta, true
@@ -167,9 +162,9 @@ func (t *Tree) writeManifest(meta []byte) error {
 // removed do no harm.
 func (t *Tree) removeBefore(st table.State) {
 	names, _ := t.fs.List()
-	kept := st.Names(t.opts.Name + "-")
+	kept := st.Names(Name + "-")
 	for _, name := range names {
-		if strings.HasPrefix(name, t.opts.Name+"-") && !slices.Contains(kept, name) {
+		if strings.HasPrefix(name, Name+"-") && !slices.Contains(kept, name) {
 			_ = t.fs.Remove(name)
 		}
 	}
