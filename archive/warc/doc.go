@@ -36,5 +36,5 @@
 // # Concurrency and limits
 //
 // No type may be used by two goroutines at once, and nothing runs in the background. A header is
-// limited to 1 MiB ([ReaderOptions.MaxHeader]), a zstd window to 32 MiB.
+// limited to 1 MiB, a zstd window to 32 MiB.
 package warc

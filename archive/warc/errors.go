@@ -30,7 +30,7 @@ const (
 	ProfileIdentical   = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
 	ProfileNotModified = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
 
-	defaultMaxHeader  = 1 << 20   // in ReaderOptions
+	maxHeader         = 1 << 20   // bytes of the header of a record
 	defaultMaxDecoded = 256 << 20 // as the limit of HTTP.Decoded
 )
 

@@ -2,8 +2,6 @@ package warc
 
 import (
 	"crypto/tls"
-	"maps"
-	"slices"
 	"strings"
 )
 
@@ -39,18 +37,13 @@ func (h *Head) SetConnection(protocol string, version, cipherSuite uint16) {
 // Protocol returns the protocol of a message as net/http names it, such as "HTTP/2.0". It is "" if
 // the record does not have it.
 func (rec *Record) Protocol() string {
-	values := rec.Fields().Values("WARC-Protocol")
-	for _, name := range slices.Sorted(maps.Keys(protocols)) {
-		if containsFold(values, protocols[name]) {
-			return name
+	for _, value := range rec.Fields().Values("WARC-Protocol") {
+		value = strings.ToLower(value)
+		for name, known := range protocols {
+			if value == known || value == "h2c" && known == "h2" {
+				return name
+			}
 		}
 	}
-	if containsFold(values, "h2c") {
-		return "HTTP/2.0"
-	}
 	return ""
-}
-
-func containsFold(values []string, name string) bool {
-	return slices.ContainsFunc(values, func(v string) bool { return strings.EqualFold(v, name) })
 }

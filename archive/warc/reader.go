@@ -22,9 +22,6 @@ type ReaderOptions struct {
 	// read to its end or skipped. false means that digests are not verified.
 	Verify bool
 
-	// MaxHeader bounds the bytes of a record's header. 0 means 1 MiB.
-	MaxHeader int
-
 	// Salvage returns everything after damage that can be read as a record. A body may contain
 	// bytes that look like records of pages that were never fetched, and damage may expose them.
 	// false means that after damage a record is returned only if it has the WARC-Warcinfo-ID that
@@ -100,9 +97,6 @@ type Reader struct {
 // NewReader reads from the current position of r, which counts as offset 0. To find records inside
 // damage, r has to be an [io.Seeker].
 func NewReader(r io.Reader, opts ReaderOptions) *Reader {
-	if opts.MaxHeader <= 0 {
-		opts.MaxHeader = defaultMaxHeader
-	}
 	reader := &Reader{opts: opts, dict: opts.Dict, src: newSource(r),
 		inner: bufio.NewReaderSize(nil, bodyBuffer)}
 	reader.expanding.r = reader
@@ -435,7 +429,7 @@ func (r *Reader) readHeader(searching bool) error {
 		if err == nil {
 			lines++
 		}
-		if len(r.header)+len(line) > r.opts.MaxHeader || lines > MaxLines {
+		if len(r.header)+len(line) > maxHeader || lines > MaxLines {
 			return errors.New("the header is too long")
 		}
 		atStart := len(r.header) == 0 || r.header[len(r.header)-1] == '\n'

@@ -51,9 +51,6 @@ func (s *source) pos() int64 { return s.under.n - int64(s.Buffered()) }
 
 // seek goes to a position if the source can, and reports whether it did.
 func (s *source) seek(pos int64) bool {
-	if pos == s.pos() {
-		return true
-	}
 	seeker, ok := s.under.r.(io.Seeker)
 	if !ok {
 		return false
