@@ -94,9 +94,6 @@ type Location struct {
 type Stats struct {
 	Captures int64 // appended
 	Revisits int64 // captures whose body is in another record
-	Shared   int64 // revisits whose body was found under another URL, see Options.Share
-	Saved    int64 // bytes of bodies that revisits did not store again
-	Failed   int64 // valid captures that could not be written
 	Bytes    int64 // of the records of the captures, compressed
 
 	// Index is the error of the last background step of the index, such as a merge on a full disk;

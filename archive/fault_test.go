@@ -79,7 +79,6 @@ func TestDiskFullAnywhere(t *testing.T) {
 		require.ErrorContains(t, err, "append it again")
 		requireExactly(t, m.contents(), acknowledged)
 		require.EqualValues(t, len(acknowledged), a.Stats().Captures)
-		require.EqualValues(t, 4-len(acknowledged), a.Stats().Failed)
 
 		if room%2 == 0 { // space comes back
 			m.set(-1, nil)

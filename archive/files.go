@@ -112,7 +112,6 @@ func (f *files) write(e *encoder, c *Capture, of original, x indexer, direct boo
 		})
 	}
 	if err != nil {
-		f.count(func(s *Stats) { s.Failed++ })
 		return Location{}, fmt.Errorf(
 			"archive: append: %w: not stored; fix the cause and append it again", err)
 	}
@@ -121,10 +120,6 @@ func (f *files) write(e *encoder, c *Capture, of original, x indexer, direct boo
 		s.Bytes += e.n
 		if of.profile != "" {
 			s.Revisits++
-			s.Saved += c.bodySize()
-		}
-		if of.profile != "" && of.kind == Changed {
-			s.Shared++
 		}
 	})
 	loc := Location{File: o.name, Offset: start + e.last, Length: e.n - e.last}
