@@ -222,11 +222,6 @@ func (a *Archive) Append(c Capture) (Location, error) {
 	if err := c.check(); err != nil {
 		return Location{}, err
 	}
-	return a.append(c)
-}
-
-// append writes a checked capture.
-func (a *Archive) append(c Capture) (Location, error) {
 	switch {
 	case a.files.isClosed():
 		return Location{}, ErrClosed
