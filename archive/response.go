@@ -2,6 +2,7 @@ package archive
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"net/http"
@@ -109,10 +110,8 @@ func (h *responseHead) response(media string) *http.Response {
 	}
 	line, _, _ := bytes.Cut(h.Head, []byte("\n"))
 	version, status, _ := strings.Cut(strings.TrimRight(string(line), "\r"), " ")
-	resp := &http.Response{Status: strings.TrimLeft(status, " "), StatusCode: h.Status(), Header: h.Header(), Proto: version}
-	if h.protocol != "" {
-		resp.Proto = h.protocol
-	}
+	resp := &http.Response{Status: strings.TrimLeft(status, " "), StatusCode: h.Status(), Header: h.Header(),
+		Proto: cmp.Or(h.protocol, version)}
 	resp.ProtoMajor, resp.ProtoMinor, _ = http.ParseHTTPVersion(resp.Proto)
 	return resp
 }
