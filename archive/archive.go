@@ -172,6 +172,9 @@ func openArchive(dir string, files vfs.FS, opts Options, anew bool) (_ *Archive,
 			_ = a.locked.Close()
 		}
 	}()
+	if exists(files, "erase.json") {
+		return nil, fmt.Errorf("archive: open %s: erase.json: %w: complete the erasure with that", dir, ErrVersion)
+	}
 	how := writeIndex
 	if anew {
 		how = newIndex

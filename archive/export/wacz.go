@@ -66,7 +66,7 @@ type page struct {
 
 // WACZ writes the archive as a WACZ file: the WARC files, an index, and a list of the pages with
 // their titles. Zstd files are recompressed with gzip, because viewers in browsers do not read them, which takes
-// 24 bytes of memory for each of their records. Other files are copied unchanged. A file that is still
+// up to 60 bytes of memory for each of their records. Other files are copied unchanged. A file that is still
 // being written is included up to its current end. Captures appended during the call may be
 // missing, but both lists name only captures that are in the files. If an erasure changes the archive
 // during the call, the file is incomplete, and an error says so.
