@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -439,4 +441,14 @@ func TestMetadataDuringAnErasure(t *testing.T) {
 	require.NoError(t, err)
 	require.NotZero(t, refused)
 	requireNowhere(t, a, "secret")
+}
+
+// An erasure that another version has begun, in a plan that this one cannot read, is not taken for none.
+func TestPlanOfAnotherVersion(t *testing.T) {
+	dir := t.TempDir()
+	plan := filepath.Join(dir, "erase.json")
+	require.NoError(t, os.WriteFile(plan, []byte("{}"), 0o600))
+	_, err := Open(dir, Options{})
+	require.ErrorIs(t, err, ErrVersion)
+	require.FileExists(t, plan)
 }
