@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"golang.org/x/net/html"
+
+	"github.com/spinneret-go/spinneret/internal/htmlattr"
 )
 
 // leaves reports whether a URL in a rewritten document would make a browser leave the viewer or run
@@ -240,13 +242,13 @@ func FuzzSrcset(f *testing.F) {
 	f.Fuzz(func(t *testing.T, list string) {
 		list = strings.ToValidUTF8(list, "?")
 		got, want := 0, 0
-		for ref, _, rest := cutImage(list); ref != ""; ref, _, rest = cutImage(rest) {
+		for ref, _, rest := htmlattr.CutImage(list); ref != ""; ref, _, rest = htmlattr.CutImage(rest) {
 			if _, ok := testLinker(home).rewrite(ref, asImage); ok {
 				want++
 			}
 		}
 		out := testLinker(home).srcset(list)
-		for ref, _, rest := cutImage(out); ref != ""; ref, _, rest = cutImage(rest) {
+		for ref, _, rest := htmlattr.CutImage(out); ref != ""; ref, _, rest = htmlattr.CutImage(rest) {
 			got++
 			if leaves(ref) {
 				t.Errorf("%q became %q, which leads to %q", list, out, ref)

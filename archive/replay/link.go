@@ -1,8 +1,10 @@
 package replay
 
 import (
+	"cmp"
 	"strings"
 
+	"github.com/spinneret-go/spinneret/internal/htmlattr"
 	"github.com/spinneret-go/spinneret/internal/weburl"
 )
 
@@ -113,14 +115,13 @@ func isPassive(path string) bool {
 	return false
 }
 
-// whitespace is whitespace as HTML defines it.
-const whitespace = " \t\n\f\r"
+const whitespace = htmlattr.Whitespace
 
 // srcset rewrites a list of images with descriptors.
 func (l *linker) srcset(list string) string {
 	var out strings.Builder
 	for {
-		ref, descriptor, rest := cutImage(list)
+		ref, descriptor, rest := htmlattr.CutImage(list)
 		if ref == "" {
 			return out.String()
 		}
@@ -140,88 +141,12 @@ func (l *linker) srcset(list string) string {
 	}
 }
 
-// cutImage cuts the first image off a list, by the algorithm of the HTML standard. URLs may contain
-// commas, but not at their ends. ref is "" at the end of the list.
-func cutImage(list string) (ref, descriptor, rest string) {
-	list = strings.TrimLeft(list, whitespace+",")
-	end := strings.IndexAny(list, whitespace)
-	if end < 0 {
-		end = len(list)
-	}
-	ref, rest = list[:end], list[end:]
-	if bare := strings.TrimRight(ref, ","); len(bare) < len(ref) {
-		return bare, "", rest
-	}
-	n := descriptorLen(rest)
-	return ref, rest[:n], rest[n:]
-}
-
-// descriptorLen returns the length of the descriptors at the start of a list: up to a comma outside
-// parentheses.
-func descriptorLen(list string) int {
-	inside := false
-	for i := range len(list) {
-		switch c := list[i]; {
-		case c == '(':
-			inside = true
-		case c == ')':
-			inside = false
-		case c == ',' && !inside:
-			return i
-		}
-	}
-	return len(list)
-}
-
-// cutRefresh cuts the content of a meta refresh into the seconds to wait and the reference, by the
-// HTML standard's shared declarative refresh steps. ref is "" if the page reloads itself.
-func cutRefresh(content string) (wait, ref string, ok bool) {
-	s := strings.TrimLeft(content, whitespace)
-	rest := strings.TrimLeft(s, "0123456789")
-	wait = s[:len(s)-len(rest)]
-	if wait == "" {
-		// The time may be missing only if a fraction begins.
-		if !strings.HasPrefix(s, ".") {
-			return "", "", false
-		}
-		wait = "0"
-	}
-	rest = strings.TrimLeft(rest, "0123456789.")
-	if rest == "" {
-		return wait, "", true
-	}
-	if !strings.ContainsAny(rest[:1], ";,"+whitespace) {
-		return "", "", false
-	}
-	rest = strings.TrimLeft(rest, whitespace)
-	if rest != "" && (rest[0] == ';' || rest[0] == ',') {
-		rest = strings.TrimLeft(rest[1:], whitespace)
-	}
-	rest = afterURLEquals(rest)
-	if rest != "" && (rest[0] == '\'' || rest[0] == '"') {
-		rest, _, _ = strings.Cut(rest[1:], rest[:1])
-	}
-	return wait, strings.Trim(rest, whitespace), true
-}
-
-// afterURLEquals skips "url =", ignoring case. A string without both is itself the URL.
-func afterURLEquals(s string) string {
-	if len(s) < 3 || !strings.EqualFold(s[:3], "url") {
-		return s
-	}
-	rest, found := strings.CutPrefix(strings.TrimLeft(s[3:], whitespace), "=")
-	if !found {
-		return s
-	}
-	return strings.TrimLeft(rest, whitespace)
-}
-
 // refresh rewrites the content of a meta refresh.
 func (l *linker) refresh(content string) (string, bool) {
-	wait, ref, ok := cutRefresh(content)
+	wait, ref, ok := htmlattr.CutRefresh(content)
 	if !ok || ref == "" {
 		return "", false // reloading does not change an archived page
 	}
 	url, ok := l.rewrite(ref, asDocument)
-	return wait + ";url=" + url, ok
+	return cmp.Or(wait, "0") + ";url=" + url, ok
 }

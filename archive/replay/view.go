@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spinneret-go/spinneret/archive"
+	"github.com/spinneret-go/spinneret/internal/htmlattr"
 	"github.com/spinneret-go/spinneret/internal/weburl"
 )
 
@@ -209,7 +210,7 @@ const refreshWithin = 64 << 10
 // onward returns the target of a page's refresh. In a sandbox the refresh does not work, so a link
 // replaces it.
 func (c *capture) onward(scripts bool) (ref string, ok bool) {
-	if _, ref, ok := cutRefresh(c.head.Get("Refresh")); ok && ref != "" {
+	if _, ref, ok := htmlattr.CutRefresh(c.head.Get("Refresh")); ok && ref != "" {
 		return ref, true
 	}
 	if !c.isHTML() {
@@ -223,7 +224,7 @@ func (c *capture) onward(scripts bool) (ref string, ok bool) {
 		if name != "meta" || !strings.EqualFold(value(attrs, "http-equiv"), "refresh") {
 			continue
 		}
-		if _, ref, ok := cutRefresh(value(attrs, "content")); ok && ref != "" {
+		if _, ref, ok := htmlattr.CutRefresh(value(attrs, "content")); ok && ref != "" {
 			return ref, true
 		}
 	}

@@ -5,10 +5,11 @@ import (
 	"iter"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/spinneret-go/spinneret/internal/htmlattr"
 )
 
-// whitespace is ASCII whitespace as the HTML standard defines it: without the vertical tab.
-const whitespace = " \t\n\f\r"
+const whitespace = htmlattr.Whitespace
 
 func isSpace(c byte) bool { return marks[c]&isBlank != 0 }
 
@@ -117,27 +118,10 @@ func isDirective(content []byte) bool {
 // examined.
 const maxDirective = 20
 
-// srcsetURLs iterates over the URLs of a srcset attribute, by the HTML standard's "parse a srcset
-// attribute" without the processing of descriptors.
-func srcsetURLs(s []byte) iter.Seq[[]byte] {
+// srcsetURLs iterates over the URLs of a srcset attribute.
+func srcsetURLs(list []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
-		for {
-			s = bytes.TrimLeft(s, whitespace+",")
-			if len(s) == 0 {
-				return
-			}
-			end := bytes.IndexAny(s, whitespace)
-			if end < 0 {
-				end = len(s)
-			}
-			url := s[:end]
-			s = s[end:]
-			// A comma belongs to the URL unless it ends it; then there are no descriptors.
-			if bare := bytes.TrimRight(url, ","); len(bare) < len(url) {
-				url = bare
-			} else {
-				s = s[descriptors(s):]
-			}
+		for url, _, rest := htmlattr.CutImage(list); len(url) > 0; url, _, rest = htmlattr.CutImage(rest) {
 			if !yield(url) {
 				return
 			}
@@ -145,62 +129,13 @@ func srcsetURLs(s []byte) iter.Seq[[]byte] {
 	}
 }
 
-// descriptors returns the length of the descriptors at the start of s: up to a comma that is not in
-// parentheses.
-func descriptors(s []byte) int {
-	inside := false
-	for i, c := range s {
-		switch {
-		case c == '(':
-			inside = true
-		case c == ')':
-			inside = false
-		case c == ',' && !inside:
-			return i
-		}
-	}
-	return len(s)
-}
-
-// refreshURL returns the URL in the content of a meta refresh, by the HTML standard's "shared
-// declarative refresh steps"; nil if it has none, which means the page itself.
-func refreshURL(s []byte) []byte {
-	s = bytes.TrimLeft(s, whitespace)
-	rest := bytes.TrimLeft(s, "0123456789")
-	// The time may be missing only if a fraction begins.
-	if len(rest) == len(s) && (len(s) == 0 || s[0] != '.') {
+// refreshURL returns the URL in the content of a meta refresh; nil if it has none, which means the page itself.
+func refreshURL(content []byte) []byte {
+	_, url, ok := htmlattr.CutRefresh(content)
+	if !ok {
 		return nil
 	}
-	rest = bytes.TrimLeft(rest, "0123456789.")
-	if len(rest) == 0 || rest[0] != ';' && rest[0] != ',' && !isSpace(rest[0]) {
-		return nil
-	}
-	rest = bytes.TrimLeft(rest, whitespace)
-	if len(rest) > 0 && (rest[0] == ';' || rest[0] == ',') {
-		rest = bytes.TrimLeft(rest[1:], whitespace)
-	}
-	// The quote may follow "url=" or replace it.
-	rest = afterURLEquals(rest)
-	if len(rest) > 0 && (rest[0] == '\'' || rest[0] == '"') {
-		quote := rest[0]
-		rest = rest[1:]
-		if end := bytes.IndexByte(rest, quote); end >= 0 {
-			rest = rest[:end]
-		}
-	}
-	return trimmed(rest)
-}
-
-// afterURLEquals skips "url =", in any case. Without both parts, the text is a URL as it is.
-func afterURLEquals(s []byte) []byte {
-	if len(s) < 3 || !equalFold(s[:3], "url") {
-		return s
-	}
-	rest := bytes.TrimLeft(s[3:], whitespace)
-	if len(rest) == 0 || rest[0] != '=' {
-		return s
-	}
-	return bytes.TrimLeft(rest[1:], whitespace)
+	return url
 }
 
 // appendFragment appends the decoded fragment of a URL. A directive for the browser in it, such as
