@@ -61,7 +61,7 @@ func (s *source) next() (token, error) {
 			fallthrough // the tag has no end: it is text up to the next bracket
 		default:
 			s.pos++
-			return token{text: rest[:1]}, nil // an unescaped bracket
+			return token{text: s.buf[s.pos-1 : s.pos]}, nil // an unescaped bracket; the rest may have moved
 		}
 	}
 }

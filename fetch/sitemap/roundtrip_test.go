@@ -110,3 +110,15 @@ func TestSitemapRoundTrip(t *testing.T) {
 		}
 	}
 }
+
+// However the reader cuts a document, a bracket in a URL stays one. Where a piece ends, more is read, and what
+// was read moves.
+func TestBracketsBetweenPieces(t *testing.T) {
+	doc := "<urlset><url><loc>/1?a<b=cdefghijkl</loc></url><url><loc>/2</loc></url>" + strings.Repeat("-", 2*4096)
+	want := []string{"page https://a.test/1?a%3Cb=cdefghijkl", "page https://a.test/2"}
+	for pad := 4000; pad < 4110; pad++ {
+		got, err := entries(strings.NewReader(strings.Repeat(" ", pad) + doc))
+		require.NoError(t, err)
+		require.Equal(t, want, got, "behind %d blanks", pad)
+	}
+}
