@@ -385,7 +385,7 @@ func (l *ledger) redirects() Verdict {
 			switch gap := r.Time.Sub(earlier.Time); {
 			case !l.Web.Allows(r.URL()):
 				c.breach("a redirect was followed to what robots.txt disallows there", before, r)
-			case gap < least(l.Delay) && r.Time.Sub(before.Time) < least(l.Delay):
+			case gap < least(l.Delay) && r.Time.Sub(before.Answered) < least(l.Delay):
 				c.breach(fmt.Sprintf("a redirect was followed %s after the request before it to that host", gap), before, r)
 			}
 		}

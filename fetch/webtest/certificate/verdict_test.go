@@ -434,3 +434,21 @@ func TestOnlyRobotsTxtIsRobotsTxt(t *testing.T) {
 		require.Equal(t, Failed, v.result("robots.txt"))
 	})
 }
+
+// A redirect may be as slow as any other answer.
+func TestSlowRedirectsAreFollowedEarlyToo(t *testing.T) {
+	for _, latency := range []time.Duration{0, 3 * time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			v := visit(t, webtest.Options{Hosts: 4, Traits: func(int) webtest.Traits {
+				return webtest.Traits{Latency: webtest.Latency{Median: latency}}
+			}})
+			v.slowly(v.at(0)+"robots.txt", v.at(3)+"robots.txt")
+			time.Sleep(latency)
+			to := v.get(v.at(3) + "trap/away").Header.Get("Location")
+			go v.get(v.at(0) + "x")
+			time.Sleep(time.Second / 2)
+			v.get(to)
+			require.Equal(t, Failed, v.result("redirects to other hosts"), latency)
+		})
+	}
+}
