@@ -146,7 +146,7 @@ func (t *Trial) Verdicts() []Verdict {
 	l := &ledger{Trial: t, log: t.Web.Log(), known: make(map[string]time.Time)}
 	for _, r := range l.log {
 		first, ok := l.known[r.Host]
-		if r.Path == "/robots.txt" && r.Status != 0 && (!ok || r.Answered.Before(first)) {
+		if r.Path == "/robots.txt" && r.Method == http.MethodGet && r.Status != 0 && (!ok || r.Answered.Before(first)) {
 			l.known[r.Host] = r.Answered
 		}
 	}
@@ -302,10 +302,15 @@ func (l *ledger) leads(r webtest.Request) []string {
 		if to, ok := l.target(r); ok {
 			return []string{to}
 		}
-	case r.Method == http.MethodGet && r.Status == http.StatusOK:
+	case read(r):
 		return l.Web.Links(r.URL())
 	}
 	return nil
+}
+
+// read reports whether the client got what it asked for, and not only its header.
+func read(r webtest.Request) bool {
+	return r.Method == http.MethodGet && r.Status == http.StatusOK
 }
 
 // isRobots reports whether a request is for robots.txt, or for where one redirects to.
@@ -421,7 +426,7 @@ func (l *ledger) private() Verdict {
 		case err == nil && addr.IsPrivate() && !asked[addr]:
 			asked[addr] = true
 			c.breach("a private address was requested", r)
-		case l.Proxied && strings.HasPrefix(r.Path, "/trap/address") && r.Status != http.StatusNotFound:
+		case l.Proxied && strings.HasPrefix(r.Path, "/trap/address") && (r.Location != "" || read(r)):
 			links[r.Location] = true // the page leads to one address, and the redirect to another
 		}
 	}
@@ -450,7 +455,7 @@ func (l *ledger) twice() Verdict {
 // pages returns the requests that got a page of the web.
 func (l *ledger) pages() (log []webtest.Request) {
 	for _, r := range l.log {
-		if r.Method == http.MethodGet && r.Status == http.StatusOK && l.Web.IsPage(r.URL()) {
+		if read(r) && l.Web.IsPage(r.URL()) {
 			log = append(log, r)
 		}
 	}

@@ -452,3 +452,28 @@ func TestSlowRedirectsAreFollowedEarlyToo(t *testing.T) {
 		})
 	}
 }
+
+// Who asks for the header of robots.txt alone does not know the rules.
+func TestHeadersAreNoRules(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := visit(t, webtest.Options{Hosts: 4})
+		resp, err := v.client.Head(v.at(1) + "robots.txt")
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+		time.Sleep(time.Second)
+		v.get(v.at(1))
+		require.Equal(t, Failed, v.result("robots.txt"))
+	})
+}
+
+// Who was turned away from the page that leads to private addresses has not met them.
+func TestPrivateAddressesAreUntestedWithoutTheirPage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := visit(t, webtest.Options{Hosts: 1, Traits: func(int) webtest.Traits {
+			return webtest.Traits{Traps: webtest.TrapAddress, Throttle: webtest.Throttle{Every: 1}}
+		}})
+		v.trial.Proxied = true
+		require.Equal(t, http.StatusTooManyRequests, v.get(v.at(0)+"trap/address").StatusCode)
+		require.Equal(t, Untested, v.result("private addresses"))
+	})
+}
