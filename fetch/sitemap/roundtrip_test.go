@@ -122,3 +122,15 @@ func TestBracketsBetweenPieces(t *testing.T) {
 		require.Equal(t, want, got, "behind %d blanks", pad)
 	}
 }
+
+// URLs that a base makes too long cost as much as others.
+func TestABaseThatMakesAllURLsTooLong(t *testing.T) {
+	doc := strings.Repeat("<url><loc>abc</loc></url>", 50_000)
+	_, err := entries(strings.NewReader(`<urlset xml:base="/` + strings.Repeat("b", 8<<10-2) + `/">` + doc))
+	require.ErrorIs(t, err, sitemap.ErrTooLarge)
+	err = nil
+	for _, err = range sitemap.Entries(strings.NewReader("<urlset>"+doc), "http://a.test/"+strings.Repeat("b", 8<<10)) {
+		break
+	}
+	require.ErrorContains(t, err, "longer than 8 KiB")
+}

@@ -59,9 +59,9 @@ type Entry struct {
 // is waiting for its next entry, make r fail: it is read in pieces of 4 KiB, or of 64 KiB
 // at the beginning of a document that declares another encoding than UTF-8. An error is yielded
 // once, with a zero Entry, last: [ErrFormat], [ErrTooLarge], also if a base makes the
-// URLs 8 MiB longer than three times what the document says, a base that is not an absolute URL,
-// io.ErrUnexpectedEOF for a document that ends within a tag, or an error of r. The entries before
-// it are valid.
+// URLs 8 MiB longer than three times what the document says, a base that is not an absolute URL or
+// is longer than 8 KiB, io.ErrUnexpectedEOF for a document that ends within a tag, or an error of
+// r. The entries before it are valid.
 func Entries(r io.Reader, base string) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		l := lister{yield: yield, left: MaxEntries, total: MaxBytes}
@@ -70,6 +70,8 @@ func Entries(r io.Reader, base string) iter.Seq2[Entry, error] {
 		}
 	}
 }
+
+var errLongBase = errors.New("base longer than 8 KiB")
 
 // errStop means that the caller has left the loop.
 var errStop = errors.New("stop")
@@ -86,6 +88,9 @@ type lister struct {
 }
 
 func (l *lister) walk(r io.Reader, base string) error {
+	if len(base) > maxURL {
+		return errLongBase
+	}
 	u, err := weburl.Parse(base, nil)
 	if err != nil {
 		return err
@@ -149,11 +154,13 @@ func (l *lister) emit(e Entry, raw []byte) error {
 		return nil
 	}
 	var ok bool
-	if l.buf, ok = l.refs.Append(l.buf[:0], raw); !ok || len(l.buf) > maxURL {
-		return nil
-	}
+	l.buf, ok = l.refs.Append(l.buf[:0], raw)
+	// Charge first: a URL that is left out costs work, too.
 	if l.added += max(len(l.buf)-len("%00")*len(raw), 0); l.added > maxAdded {
 		return ErrTooLarge
+	}
+	if !ok || len(l.buf) > maxURL {
+		return nil
 	}
 	e.URL = string(l.buf)
 	if !l.yield(e, nil) {
