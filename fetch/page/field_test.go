@@ -235,10 +235,12 @@ func TestTextHasTheBoundariesOfBlocks(t *testing.T) {
 		"<noframes>b</noframes>d":           "b\nd",
 		"<svg><text>a</text><text>b":        "a\nb",
 		"<svg><text><![CDATA[&lt;]]>":       "&lt;",
+		"<svg><style>no<b/></style><text>a": "a",
 		"<textarea>a&lt;</textarea>b":       "a<\nb",
 		"<XMP><b>a&lt;</b></XMP>b":          "<b>a&lt;</b>\nb",
 		"a<plaintext>b</plaintext>":         "a\nb</plaintext>",
-		"a<template><p>{{no}}<template>no</template>no<textarea>no</textarea></template>b</template>c": "a\nb\nc",
+		"a<template><p>{{no}}<template>no</template>no<textarea>no</textarea></template>b</template>c":   "a\nb\nc",
+		"<svg><STYLE><![CDATA[no]]></STYLE><script>no</script><text>a<script/></svg>b<svg><style>no<p>c": "a\nb\nc",
 	} {
 		var text []byte
 		opts := page.Options{Text: func(piece []byte) { text = append(text, piece...) }}

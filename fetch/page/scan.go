@@ -91,7 +91,7 @@ func (s *scanner) piece(n int) {
 // pass passes a piece of the page to text, with its references resolved if it may have some.
 func (s *scanner) pass(piece []byte, references bool) {
 	switch blank := len(trimmed(piece)) == 0; {
-	case len(piece) == 0, s.hidden > 0, blank && (s.block || !s.begun):
+	case len(piece) == 0, s.hidden > 0, s.svg.code, blank && (s.block || !s.begun):
 		return
 	case s.block && s.begun:
 		s.text(lineEnd)

@@ -13,6 +13,7 @@ type svg struct {
 	open  [maxBorders]border // innermost last
 	depth int
 	title bool // an HTML title within SVG is open
+	code  bool // a style or a script of SVG is open, whose content is markup and not shown
 }
 
 // maxBorders bounds how deeply SVG and HTML are nested in each other. Further borders are ignored.
@@ -58,7 +59,7 @@ func (v *svg) enter(b border) {
 func (v *svg) close(b border) {
 	for i := v.depth - 1; i >= 0; i-- {
 		if v.open[i] == b {
-			v.depth = i
+			v.depth, v.code = i, false
 			return
 		}
 	}
@@ -69,6 +70,7 @@ func (v *svg) breakOut() {
 	for v.inside() {
 		v.depth--
 	}
+	v.code = false
 }
 
 // svgTag reads the rest of a tag that is SVG, or begins some, or is HTML within it.
@@ -96,6 +98,7 @@ func (s *scanner) svgTag(name []byte, class nameClass) (found, ok bool) {
 	}
 	if ok && !s.selfClosing() {
 		s.svg.enter(borderOf(word))
+		s.svg.code = s.svg.code || isCode(word)
 	}
 	return found, ok
 }
@@ -110,10 +113,14 @@ func (s *scanner) svgEnd(name []byte) {
 	}
 	if b := borderOf(word); b != noBorder {
 		s.svg.close(b)
+	} else if isCode(word) {
+		s.svg.code = false
 	} else if cannotBeSVG[word] { // an element around the SVG ends, which was not closed
 		s.svg.breakOut()
 	}
 }
+
+func isCode(name string) bool { return name == "style" || name == "script" }
 
 // longestSVG is longer than any name that matters here.
 const longestSVG = 16
