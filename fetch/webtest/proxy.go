@@ -40,7 +40,8 @@ func (x *exchange) tunnel() int {
 	_, port, _ := net.SplitHostPort(x.r.Host)
 	server, err := x.web.Dial(x.r.Context(), "tcp", net.JoinHostPort(h.Addr.String(), port))
 	if err != nil {
-		return x.fail(http.StatusBadGateway)
+		x.w.WriteHeader(http.StatusBadGateway) // begin would log it
+		return http.StatusBadGateway
 	}
 	defer server.Close()
 	return x.raw(func(client net.Conn) {

@@ -2,12 +2,14 @@ package webtest
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"crypto/tls"
 	"io"
 	"net"
 	"net/http"
 	"net/netip"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -67,6 +69,22 @@ func TestProxyTunnels(t *testing.T) {
 	require.True(t, log[0].TLS)
 	require.Equal(t, []any{"CONNECT", "nobody.test", 421}, []any{log[1].Method, log[1].Host, log[1].Status})
 	require.NoError(t, w.Close(), "a tunnel that is still open does not hold it up")
+}
+
+// A tunnel is in neither log, also if there is none. One to nobody has the URL of what it would lead to.
+func TestTunnelsThatFail(t *testing.T) {
+	var tsv bytes.Buffer
+	w, err := Start(Options{Hosts: 2, TLS: true, LogTSV: &tsv, Traits: func(host int) Traits { return Traits{Refuse: host == 1} }})
+	require.NoError(t, err)
+	c := through(t, w)
+	for _, url := range []string{"https://h00001.vweb.test/", "https://h00000.vweb.test:22/", "https://10.0.0.1/"} {
+		_, err := c.Get(url)
+		require.Error(t, err, url)
+	}
+	require.NoError(t, w.Close())
+	require.Equal(t, 1, strings.Count(tsv.String(), "\n"), tsv.String())
+	require.Contains(t, tsv.String(), "\t10.0.0.1\t10.0.0.1\tCONNECT\thttp://10.0.0.1\t421\t")
+	require.Len(t, w.Log(), 1)
 }
 
 // TestCloseEndsUnreadTunnels leaves a tunnel open from which nobody reads.

@@ -102,7 +102,10 @@ func (w *Web) handle(rw http.ResponseWriter, r *http.Request) {
 		Proto: r.Proto, TLS: r.TLS != nil,
 	}
 	x := &exchange{web: w, target: r.RequestURI, w: rw, r: r}
-	if r.URL.Host != "" && r.Method != http.MethodConnect {
+	switch {
+	case r.Method == http.MethodConnect:
+		x.target = "" // what is to come is in the tunnel
+	case r.URL.Host != "":
 		x.target = r.URL.RequestURI()
 	}
 	entry.Host, entry.Path = hostOf(r.Host), x.target
