@@ -9,7 +9,9 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/netip"
+	"net/textproto"
 	"strconv"
 	"strings"
 	"testing"
@@ -330,4 +332,32 @@ func TestHandlersThatHijack(t *testing.T) {
 	require.NoError(t, w.Close())
 	require.Len(t, w.Log(), 1)
 	require.Zero(t, w.Log()[0].Status)
+}
+
+// What a handler flushes is in the log when its client sees it, and hints come before the answer.
+func TestHandlersThatFlush(t *testing.T) {
+	w := start(t, Options{Handlers: map[string]http.Handler{"own.test": http.HandlerFunc(
+		func(rw http.ResponseWriter, r *http.Request) {
+			rw.Header().Set("Link", "</x>; rel=preload")
+			rw.WriteHeader(http.StatusEarlyHints)
+			if r.URL.Path == "/" {
+				rw.(http.Flusher).Flush()
+			} else if err := http.NewResponseController(rw).Flush(); err != nil {
+				panic(err)
+			}
+			<-r.Context().Done()
+		})}})
+	for i, url := range []string{"http://own.test/", "http://own.test/x"} {
+		hints := 0
+		ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{
+			Got1xxResponse: func(int, textproto.MIMEHeader) error { hints++; return nil },
+		})
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+		require.NoError(t, err)
+		resp, err := client(t, w).Do(req)
+		require.NoError(t, err)
+		require.Equal(t, 200, w.Log()[i].Status, url)
+		require.Equal(t, 1, hints)
+		require.NoError(t, resp.Body.Close())
+	}
 }

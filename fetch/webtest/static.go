@@ -124,7 +124,11 @@ type noter struct {
 }
 
 func (n *noter) WriteHeader(status int) {
-	if n.status == 0 && status >= 200 {
+	switch {
+	case n.status != 0:
+	case status < 200: // a hint before the answer
+		n.ResponseWriter.WriteHeader(status)
+	default:
 		n.status = n.x.begin(status)
 	}
 }
@@ -139,6 +143,12 @@ func (n *noter) Write(p []byte) (int, error) {
 func (n *noter) ReadFrom(r io.Reader) (int64, error) {
 	n.WriteHeader(http.StatusOK)
 	return io.Copy(n.ResponseWriter, r)
+}
+
+// Flush implements http.Flusher. The header that it sends is noted, too.
+func (n *noter) Flush() {
+	n.WriteHeader(http.StatusOK)
+	_ = http.NewResponseController(n.ResponseWriter).Flush() // a client that has left does not matter
 }
 
 // Hijack implements http.Hijacker.
