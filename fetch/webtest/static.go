@@ -55,18 +55,19 @@ func (x *exchange) static() int {
 		files = indexNames
 	}
 	for _, file := range files {
+		info, err := x.web.static.Stat(path.Join(name, file)) // opening a pipe would wait for its writer
+		switch {
+		case err == nil && info.IsDir() && !slash:
+			return x.redirect(http.StatusMovedPermanently, slashForm(x.r))
+		case err != nil || !info.Mode().IsRegular():
+			continue
+		}
 		f, err := x.web.static.Open(path.Join(name, file))
 		if err != nil {
 			continue
 		}
 		defer f.Close()
-		info, err := f.Stat()
-		switch {
-		case err == nil && info.IsDir() && !slash:
-			return x.redirect(http.StatusMovedPermanently, slashForm(x.r))
-		case err == nil && info.Mode().IsRegular():
-			return x.file(f, info)
-		}
+		return x.file(f, info)
 	}
 	return x.fail(http.StatusNotFound)
 }
