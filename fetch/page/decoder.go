@@ -36,12 +36,12 @@ func (d *decoder) open(body []byte, contentType string) []byte {
 }
 
 // mayBeOpaque reports whether a page may declare an encoding that must be converted before
-// scanning, so that other pages need no prescan. Such encodings have ISO-2022 or HZ-GB-2312 in
-// their names; UTF-16 starts with a NUL.
+// scanning, so that other pages need no prescan. Such encodings have ISO-2022, HZ-GB-2312 or
+// replacement in their names; UTF-16 starts with a NUL.
 func mayBeOpaque(body []byte) bool {
 	head := body[:min(len(body), prescanned)]
 	return bytes.Contains(head, []byte("2022")) || bytes.Contains(head, []byte("2312")) ||
-		bytes.Contains(head, []byte("lacement")) ||
+		bytes.Contains(bytes.ToLower(head), []byte("replacement")) ||
 		bytes.IndexByte(head[:min(2, len(head))], 0) >= 0
 }
 

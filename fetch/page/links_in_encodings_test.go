@@ -227,6 +227,18 @@ func TestQueriesInEncodingsWithTwoTables(t *testing.T) {
 	}
 }
 
+// Of an encoding that nobody reads, browsers show one character, however its name is written.
+func TestReplacementInCapitals(t *testing.T) {
+	for _, label := range []string{"replacement", "REPLACEMENT", "ISO-2022-KR", "HZ-gb-2312"} {
+		body := []byte("<meta charset=" + label + "><a href=x>")
+		text, name := page.ToUTF8(body, "text/html")
+		require.Equal(t, []string{"\uFFFD", "replacement"}, []string{string(text), name}, label)
+		for l := range page.Links(body, pageURL, "text/html") {
+			t.Errorf("%s: %+v", label, l)
+		}
+	}
+}
+
 func refs(text string) string {
 	var b strings.Builder
 	for _, r := range text {
