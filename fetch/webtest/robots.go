@@ -79,12 +79,12 @@ func (w *Web) nextHost(host int) *host { return &w.hosts[(host+1)%w.generated] }
 // everything is allowed, or nothing.
 func (w *Web) rulesFor(host int) (rules *Robots, everything bool) {
 	rb := &w.hosts[host].traits.Robots
-	switch rb.Mode {
-	case RobotsError, RobotsTimeout:
+	switch {
+	case w.hosts[host].traits.Refuse, rb.Mode == RobotsError, rb.Mode == RobotsTimeout:
 		return nil, false
-	case RobotsMissing, RobotsForbidden, RobotsLoop, RobotsEmpty:
+	case rb.Mode == RobotsMissing, rb.Mode == RobotsForbidden, rb.Mode == RobotsLoop, rb.Mode == RobotsEmpty:
 		return nil, true
-	case RobotsRedirectHost:
+	case rb.Mode == RobotsRedirectHost:
 		next := w.nextHost(host)
 		if next.traits.Refuse {
 			return nil, false
@@ -107,8 +107,8 @@ func (w *Web) allowed(host int, path []byte) bool {
 	return !closed
 }
 
-// Allows reports whether robots.txt allows a URL, as the constants of [RobotsMode] say. It is true for
-// hosts that are not generated, whose rules are their own.
+// Allows reports whether robots.txt allows a URL, as the constants of [RobotsMode] say; that of a host
+// that refuses cannot be reached. It is true for hosts that are not generated, whose rules are their own.
 func (w *Web) Allows(page string) bool {
 	u, err := url.Parse(page)
 	if err != nil {

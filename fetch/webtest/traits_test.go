@@ -80,6 +80,14 @@ func TestRobotsElsewhereAreUnreachableWithTheirHost(t *testing.T) {
 	require.Empty(t, w.Reachable())
 }
 
+// Where nobody listens, robots.txt is unreachable, and so nothing is allowed, whatever it would say.
+func TestNothingIsAllowedOnARefusingHost(t *testing.T) {
+	for _, mode := range []RobotsMode{RobotsRules, RobotsMissing, RobotsRedirectHost} {
+		w := start(t, Options{Hosts: 2, Traits: func(host int) Traits { return Traits{Robots: Robots{Mode: mode}, Refuse: host == 0} }})
+		require.False(t, w.Allows(first), mode)
+	}
+}
+
 func TestLatencyHasItsDistribution(t *testing.T) {
 	w := start(t, Options{Hosts: 1, Traits: func(int) Traits {
 		return Traits{Latency: Latency{Median: time.Second, Sigma: 0.5, Slow: time.Hour,
