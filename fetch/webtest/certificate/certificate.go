@@ -207,6 +207,9 @@ func least(delay time.Duration) time.Duration {
 	return delay - max(delay/20, min(5*time.Millisecond, delay/2))
 }
 
+// instant is how long an answer, or a request that was sent before it came, may be on its way.
+const instant = 2 * time.Millisecond
+
 // chance is how many times a longer pause a crawler may take until it proves nothing: it has other hosts
 // to ask meanwhile, and would have come as late without respect for the pause.
 const chance = 2
@@ -338,7 +341,7 @@ func (l *ledger) crawlDelay() Verdict {
 }
 
 // retryAfter judges the requests to a host that has just asked for a pause. The pause begins with the
-// answer: what was sent before, or at the same instant, could not know of it. A pause that is kept
+// answer: what was sent before, or within the same instant, could not know of it. A pause that is kept
 // proves something if it is not much longer than asked for, or if the crawler had come sooner before.
 func (l *ledger) retryAfter() Verdict {
 	c := check{name: "Retry-After", unit: "pauses not kept"}
@@ -352,7 +355,7 @@ func (l *ledger) retryAfter() Verdict {
 	for _, r := range l.log {
 		var before pause // of those known by then, the one that ends last
 		asked[r.Host] = slices.DeleteFunc(asked[r.Host], func(p pause) bool {
-			known := r.Time.After(p.Answered)
+			known := r.Time.Sub(p.Answered) > instant
 			if known && ends(p.Request).After(ends(before.Request)) {
 				before = p
 			}

@@ -232,7 +232,7 @@ func TestAPauseBeginsWithTheAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := visit(t, slow)
 		page := paused(t, v)
-		time.Sleep(time.Millisecond)
+		time.Sleep(3 * time.Millisecond)
 		v.get(page)
 		require.Equal(t, Failed, v.result("Retry-After"), "it came back at once")
 	})
@@ -279,9 +279,9 @@ func TestASlowAnswerHidesNoPause(t *testing.T) {
 }
 
 // A request that was sent when the answer was could not know of it. With fake time, that is the same
-// instant.
+// instant, and with real time up to two milliseconds.
 func TestWhatIsSentWithTheAnswer(t *testing.T) {
-	for range 5 {
+	for way := time.Duration(0); way < 2*time.Millisecond; way += 400 * time.Microsecond {
 		synctest.Test(t, func(t *testing.T) {
 			v := visit(t, webtest.Options{Hosts: 4, Traits: func(int) webtest.Traits {
 				return webtest.Traits{Latency: webtest.Latency{Median: time.Second}}
@@ -290,6 +290,7 @@ func TestWhatIsSentWithTheAnswer(t *testing.T) {
 				go v.get(v.at(2) + strconv.Itoa(sent))
 				time.Sleep(time.Second)
 			}
+			time.Sleep(way)
 			go v.get(v.at(2))
 			time.Sleep(5 * time.Second)
 			require.Equal(t, Untested, v.result("Retry-After"))
