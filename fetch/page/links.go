@@ -73,7 +73,7 @@ func Links(body []byte, base, contentType string) iter.Seq2[Link, error] {
 
 // Options selects what Scan yields besides links. The zero Options selects nothing else.
 type Options struct {
-	// Styles asks for the URLs in style elements; false means none.
+	// Styles asks for the URLs in style elements of HTML, not of SVG; false means none.
 	Styles bool
 	// Meta asks for the title of the page and for its meta elements with a name or property, such
 	// as "description" and "og:image"; false means only directives for crawlers.
@@ -84,8 +84,9 @@ type Options struct {
 	IDs bool
 	// Text is called with the pieces of the page's text, in UTF-8. Together they are what a browser
 	// shows without styles, but for white space: a line end stands between two blocks, such as
-	// paragraphs and cells of a table, and nothing between parts of a word. A piece is valid until
-	// Text returns, and must not be modified. nil means that text is skipped, which is faster.
+	// paragraphs and cells of a table, and where an image, a script or the like stands; nothing does
+	// between parts of a word that are marked up, such as by b. A piece is valid until Text returns,
+	// and must not be modified. nil means that text is skipped, which is faster.
 	Text func(piece []byte)
 }
 
