@@ -46,9 +46,10 @@ var (
 )
 
 // A Lookup finds the addresses of a host, and says how long to cache them, within the bounds of the
-// [Options]. If there is no such host, it returns a *net.DNSError with IsNotFound set. An error
-// that wraps [ErrServerFailure] is cached briefly, others are not. [Resolver.Ping] calls it with ".", the
-// root, and takes any other failure for the Lookup's own.
+// [Options]. If there is no such host, it returns a *net.DNSError of that Name, or of none, with
+// IsNotFound set. An error that wraps [ErrServerFailure] is cached briefly, others are not: also one of another
+// Name, as when the server that the Lookup asks cannot be found. [Resolver.Ping] calls it with ".", the root,
+// and takes any other failure for the Lookup's own.
 type Lookup func(ctx context.Context, host string) ([]netip.Addr, time.Duration, error)
 
 // Options configures a [Resolver]. The zero Options resolves as the system does.
@@ -302,6 +303,8 @@ func (r *Resolver) answer(ctx context.Context, name string) (answer, error) {
 	for {
 		a, err := r.cache.Load(ctx, name, r.load)
 		switch {
+		case errors.Is(err, hostcache.ErrNegative):
+			return a, errNotFound
 		case err != nil || a.Failed == 0:
 			return a, err
 		case r.isStale(a):
@@ -382,12 +385,18 @@ func (r *Resolver) ask(ctx context.Context, name string) (found finding, err err
 	default:
 		return r.askServers(ctx, c, name)
 	}
-	var dns *net.DNSError
-	var addr *net.AddrError // "no suitable address"
-	if errors.As(err, &dns) && dns.IsNotFound || errors.As(err, &addr) || err == nil && len(found.addrs) == 0 {
+	if isNotFound(err, name) || err == nil && len(found.addrs) == 0 {
 		err = errNotFound
 	}
 	return found, err
+}
+
+// isNotFound reports whether an error says that there is no such host. Around one of another name it
+// says that whoever was to be asked cannot be found.
+func isNotFound(err error, host string) bool {
+	var dns *net.DNSError
+	return errors.As(err, &dns) && dns.IsNotFound &&
+		(dns.Name == "" || strings.EqualFold(strings.TrimSuffix(dns.Name, "."), strings.TrimSuffix(host, ".")))
 }
 
 // lookUp calls a Lookup, as one query.
@@ -404,6 +413,9 @@ func (r *Resolver) lookUp(ctx context.Context, name string, lookup Lookup) (foun
 // lookupOfNet is package net's, which has no ttl.
 func lookupOfNet(ctx context.Context, name string) ([]netip.Addr, time.Duration, error) {
 	addrs, err := net.DefaultResolver.LookupNetIP(ctx, "ip", name)
+	if addr := (*net.AddrError)(nil); errors.As(err, &addr) { // "no suitable address"
+		err = errNotFound
+	}
 	return addrs, 0, err
 }
 
@@ -433,15 +445,16 @@ func (r *Resolver) askServers(ctx context.Context, c *config, name string) (find
 
 // dnsError returns the error of a look-up in package net's form. What err wraps stays wrapped.
 func dnsError(host string, err error) error {
-	if dns, ok := err.(*net.DNSError); ok {
+	notFound := err == errNotFound || isNotFound(err, host)
+	if dns, ok := err.(*net.DNSError); ok && dns.IsNotFound == notFound {
 		return dns
 	}
 	e := &net.DNSError{Err: err.Error(), Name: host, UnwrapErr: err}
 	if dns := (*net.DNSError)(nil); errors.As(err, &dns) {
-		e.Server, e.IsTemporary, e.IsNotFound = dns.Server, dns.IsTemporary, dns.IsNotFound
+		e.Server, e.IsTemporary = dns.Server, dns.IsTemporary
 	}
 	switch {
-	case errors.Is(err, errNotFound) || errors.Is(err, hostcache.ErrNegative):
+	case notFound:
 		e.Err, e.IsNotFound = errNotFound.Error(), true
 	case errors.Is(err, ErrUnreachable), errors.Is(err, ErrServerFailure):
 		e.IsTemporary = true

@@ -1,0 +1,60 @@
+package resolve_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/hostcache/resolve"
+)
+
+// TestALookupWhoseServerCannotBeFound: that says nothing about the host.
+func TestALookupWhoseServerCannotBeFound(t *testing.T) {
+	names := newNetwork(t, zone{}.handler()).resolver(resolve.Options{}) // knows no host
+	for name, dial := range map[string]func(context.Context) error{
+		"of package net": func(context.Context) error {
+			return &net.DNSError{Err: "no such host", Name: "doh.test", IsNotFound: true}
+		},
+		"wrapped": func(context.Context) error {
+			return &net.OpError{Op: "dial", Err: &net.DNSError{Err: "no such host", Name: "doh.test.", IsNotFound: true}}
+		},
+		"an address without a port": func(ctx context.Context) error {
+			_, err := new(net.Dialer).DialContext(ctx, "tcp", "192.0.2.1")
+			return err
+		},
+		"by another Resolver": func(ctx context.Context) error {
+			_, err := names.DialContext(ctx, "tcp", "doh.test:443")
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			calls := 0
+			r := resolve.New(resolve.Options{Lookup: func(ctx context.Context, _ string) ([]netip.Addr, time.Duration, error) {
+				calls++
+				return nil, time.Hour, dial(ctx)
+			}})
+			for range 2 {
+				_, err := r.Addr(t.Context(), "www.test")
+				require.Error(t, err)
+				require.False(t, isNotFound(err), "%v", err)
+			}
+			require.Equal(t, 2, calls, "nothing is kept")
+			require.Error(t, r.Ping(t.Context()))
+		})
+	}
+}
+
+func TestALookupThatFindsNoHost(t *testing.T) {
+	for _, name := range []string{"", "www.test", "WWW.test."} {
+		r := resolve.New(resolve.Options{Lookup: func(context.Context, string) ([]netip.Addr, time.Duration, error) {
+			return nil, time.Hour, fmt.Errorf("doh: %w", &net.DNSError{Err: "NXDOMAIN", Name: name, IsNotFound: true})
+		}})
+		_, err := r.Addr(t.Context(), "www.test")
+		require.True(t, isNotFound(err), "%v", err)
+	}
+}
