@@ -31,7 +31,8 @@ var (
 	// cached.
 	ErrNegative = errors.New("hostcache: host has no value")
 
-	// ErrStored means that the value that a [Loader] returns with it is cached.
+	// ErrStored means that the value that a [Loader] returns with it is cached. The error of [Cache.Load] does
+	// not wrap it.
 	ErrStored = errors.New("hostcache: a record of the failure is stored")
 )
 

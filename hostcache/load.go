@@ -22,6 +22,13 @@ type flight[V any] struct {
 	cancel  context.CancelFunc
 }
 
+// A told error is one that wraps ErrStored, for those who wait, without that: it is for this cache, and a
+// loader that passes the error on to another one has nothing to store there.
+type told struct{ error }
+
+func (e told) Is(target error) bool { return target != ErrStored && errors.Is(e.error, target) }
+func (e told) As(target any) bool   { return errors.As(e.error, target) }
+
 // errNoReturn is the result of a loader that ends its goroutine instead of returning.
 var errNoReturn = errors.New("hostcache: loader did not return")
 
@@ -81,7 +88,10 @@ func (c *Cache[V]) start(ctx context.Context, s *shard[V], host string, load Loa
 		v, ttl, err := load(ctx, host)
 		f.v, f.err = v, err
 		switch {
-		case err == nil || errors.Is(err, ErrStored):
+		case err == nil:
+			c.set(host, v, ttl, false, f)
+		case errors.Is(err, ErrStored):
+			f.err = told{err}
 			c.set(host, v, ttl, false, f)
 		case errors.Is(err, ErrNegative):
 			var none V

@@ -6,10 +6,13 @@ import (
 	"net"
 	"net/netip"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/net/dns/dnsmessage"
 
+	"github.com/spinneret-go/spinneret/hostcache"
 	"github.com/spinneret-go/spinneret/hostcache/resolve"
 )
 
@@ -57,4 +60,26 @@ func TestALookupThatFindsNoHost(t *testing.T) {
 		_, err := r.Addr(t.Context(), "www.test")
 		require.True(t, isNotFound(err), "%v", err)
 	}
+}
+
+// TestACacheAboveKeepsNoFailure: the Resolver's own record of a failure is none of the caches above it.
+func TestACacheAboveKeepsNoFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		names := newNetwork(t, zone{}.handler(func(m *message) {
+			m.RCode = dnsmessage.RCodeServerFailure
+		})).resolver(resolve.Options{})
+		above := hostcache.New[[16]byte](hostcache.Options{})
+		for range 3 {
+			_, err := above.Load(t.Context(), "a.test", func(ctx context.Context, host string) ([16]byte, time.Duration, error) {
+				addr, err := names.Addr(ctx, host)
+				if err != nil {
+					return [16]byte{}, time.Hour, err
+				}
+				return addr.As16(), time.Hour, nil
+			})
+			require.ErrorIs(t, err, resolve.ErrServerFailure)
+			time.Sleep(time.Minute)
+		}
+		require.Zero(t, above.Len())
+	})
 }
