@@ -1,6 +1,7 @@
 package pagerank
 
 import (
+	"bytes"
 	"cmp"
 	"math/rand/v2"
 	"slices"
@@ -234,6 +235,25 @@ func TestAPageFoundLateWaitsAtItsPlace(t *testing.T) {
 		id, ok := f.Next()
 		require.True(t, ok)
 		require.Equal(t, want, id)
+	}
+}
+
+// TestAPageThatLosesWhileItWaits: neither Release nor a file takes it for what it was.
+func TestAPageThatLosesWhileItWaits(t *testing.T) {
+	opts := Options{Cutoff: AR, Threshold: 1, Host: tenPerHost}
+	f := New(opts)
+	fetchAll(f, []page{{20, []uint32{11}}, {21, []uint32{12, 22}}, {22, nil}})
+	_, ok := f.NextReady(func(uint32) bool { return false })
+	require.False(t, ok)
+	f.Fetched(20, nil) // 11 has nothing left, and 12 a half
+	read, err := Read(bytes.NewReader(saved(t, f)), opts)
+	require.NoError(t, err)
+	f.Release(1)
+	for _, f := range []*Frontier{f, read} {
+		id, ok := f.Next()
+		require.True(t, ok)
+		require.EqualValues(t, 12, id)
+		requireLaw(t, f)
 	}
 }
 

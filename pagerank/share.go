@@ -84,7 +84,7 @@ func (f *Frontier) give(ids []uint32, share float64) {
 				f.owe(id, share)
 			}
 		default:
-			f.notice(id)
+			f.notice(id, back)
 		}
 	}
 	f.sums.updates += uint64(len(ids))
@@ -94,15 +94,15 @@ func (f *Frontier) give(ids []uint32, share float64) {
 	f.sums.open += share * float64(passers)
 }
 
-// notice handles a gain of an id that is neither queued nor fetched.
-func (f *Frontier) notice(id uint32) {
+// notice handles a gain, or a loss, of an id that is neither queued nor fetched.
+func (f *Frontier) notice(id uint32, back bool) {
 	n := &f.nodes[id]
 	switch {
 	case n.state&known == 0:
 		f.meet(id)
 		f.found(id)
 	case n.state&aside != 0:
-		if level := f.level(id); level >= n.next {
+		if level := f.level(id); level >= n.next || back && level+1 < n.next {
 			f.relocate(n, level, id)
 		}
 	}
