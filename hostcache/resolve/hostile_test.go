@@ -155,6 +155,12 @@ func TestOnlyRecordsOfTheNameCount(t *testing.T) {
 		{"aliases in any order", []dnsmessage.Resource{
 			a("c.test.", "192.0.2.1", 300), cname("b.test.", "c.test.", 300),
 			cname("a.test.", "b.test.", 300)}, "192.0.2.1"},
+		{"a letter that is one of ours in lower case", []dnsmessage.Resource{
+			cname("a.test.", "bank.test.", 300), a("ban\u212a.test.", "192.0.2.66", 300)}, ""},
+		{"other bytes", []dnsmessage.Resource{
+			cname("a.test.", "\xfe.test.", 300), a("\xff.test.", "192.0.2.66", 300)}, ""},
+		{"an alias of any bytes", []dnsmessage.Resource{
+			cname("a.test.", "\xfe.test.", 300), a("\xfe.test.", "192.0.2.1", 300)}, "192.0.2.1"},
 		{"another class", []dnsmessage.Resource{chaos(a("a.test.", "192.0.2.66", 300))}, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -193,6 +199,19 @@ func TestAliasBesideAnSOAOfAnotherZone(t *testing.T) {
 	got, err := n.resolver(resolve.Options{}).LookupNetIP(t.Context(), "ip", "www.example.com")
 	require.NoError(t, err)
 	require.Equal(t, addrs("192.0.2.80", "2001:db8::80"), got)
+}
+
+// TestAnAliasOfAnyBytes is looked up as it is.
+func TestAnAliasOfAnyBytes(t *testing.T) {
+	n := newNetwork(t, func(q message) [][]byte {
+		if q.Questions[0].Name.String() == "\xe9." {
+			return zone{"\xe9.": {a("\xe9.", "192.0.2.1", 300)}}.answerAs(q)
+		}
+		return zone{"a.test.": {cname("a.test.", "\xe9.", 300)}}.answer(q)
+	})
+	got, err := n.resolver(resolve.Options{}).LookupNetIP(t.Context(), "ip4", "a.test")
+	require.NoError(t, err)
+	require.Equal(t, addrs("192.0.2.1"), got)
 }
 
 // TestAliasesAreBounded has loops and long chains, in one message and in many.

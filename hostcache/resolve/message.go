@@ -112,7 +112,7 @@ func (q *question) parse(b []byte, exact bool) (*message, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: malformed answer: %w", ErrServerFailure, err)
 	}
-	m.lame = h.RCode == dnsmessage.RCodeSuccess && records == 0 && !m.isAbove(strings.ToLower(q.name.String())) &&
+	m.lame = h.RCode == dnsmessage.RCodeSuccess && records == 0 && !m.isAbove(lower(q.name)) &&
 		!h.Authoritative && !h.RecursionAvailable
 	return m, nil
 }
@@ -120,7 +120,17 @@ func (q *question) parse(b []byte, exact bool) (*message, error) {
 // matches compares all but the spelling.
 func (q *question) matches(other dnsmessage.Question) bool {
 	return other.Type == q.kind && other.Class == dnsmessage.ClassINET &&
-		strings.EqualFold(other.Name.String(), q.name.String())
+		lower(other.Name) == lower(q.name)
+}
+
+// lower returns a name in lower case. Only the letters of ASCII have one, and a name may have any bytes.
+func lower(name dnsmessage.Name) string {
+	for i, c := range name.Data[:name.Length] {
+		if 'A' <= c && c <= 'Z' {
+			name.Data[i] = c + 'a' - 'A'
+		}
+	}
+	return name.String()
 }
 
 // answers reads the answer section.
@@ -133,7 +143,7 @@ func (m *message) answers(p *dnsmessage.Parser, kind dnsmessage.Type) (records i
 		if err != nil {
 			return 0, err
 		}
-		name := strings.ToLower(h.Name.String())
+		name := lower(h.Name)
 		switch {
 		case h.Class != dnsmessage.ClassINET || h.Type != kind && h.Type != dnsmessage.TypeCNAME:
 			err = p.SkipAnswer()
@@ -148,7 +158,7 @@ func (m *message) answers(p *dnsmessage.Parser, kind dnsmessage.Type) (records i
 		default:
 			var body dnsmessage.CNAMEResource
 			body, err = p.CNAMEResource()
-			m.aliases[name] = strings.ToLower(body.CNAME.String())
+			m.aliases[name] = lower(body.CNAME)
 			m.keep(name, h.TTL)
 		}
 		if err != nil {
@@ -202,7 +212,7 @@ func (m *message) authorities(p *dnsmessage.Parser) error {
 		if err != nil {
 			return err
 		}
-		m.zone = strings.ToLower(h.Name.String())
+		m.zone = lower(h.Name)
 		m.negative = min(duration(h.TTL), duration(soa.MinTTL))
 	}
 }
