@@ -18,12 +18,12 @@
 //
 // # Promises
 //
-// Each page is returned once, unless Discover queues it again, and never after Drop. Pages are
-// returned in the order of their keys, with a precision of one sixteenth. Equal keys come in order
-// of discovery, with a page's links to other hosts first. Stats bounds the error of the scores. No
-// score is lost or invented, even if pages are fetched again with other links. Saving and reading
-// change neither scores nor order, except that no host is busy afterwards, and that an id that was
-// queued again, or whose key fell and rose, may change places with equal keys.
+// Each page is returned once, also if the crawl goes on from a file, unless Discover queues it again, and
+// never after Drop. Pages are returned in the order of their keys, with a precision of one sixteenth from
+// 2^-48 to 2^48. Equal keys come in the order in which the pages got them, with a page's links to other hosts
+// first. Stats bounds the error of the scores. No score is lost or invented, even if pages are fetched again
+// with other links. Saving and reading change neither scores nor order, except that no host is busy, and
+// that an id that was queued again, or whose key fell and rose, may change places with equal keys.
 //
 // # Cost
 //

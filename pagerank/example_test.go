@@ -135,6 +135,7 @@ func ExampleRead() {
 func ExampleReadURLs() {
 	f := pagerank.NewURLs(pagerank.Options{})
 	f.Fetched("http://a.test/", []string{"http://b.test/"})
+	visiting, _ := f.Next()
 	var file bytes.Buffer
 	if _, err := f.WriteTo(&file); err != nil {
 		fmt.Println(err)
@@ -144,6 +145,7 @@ func ExampleReadURLs() {
 		fmt.Println(err)
 		return
 	}
+	f.Discover(visiting) // the process ended before it was fetched
 	fmt.Println(f.Next())
 	// Output:
 	// http://b.test/ true

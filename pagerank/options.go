@@ -55,7 +55,8 @@ type Options struct {
 	Host func(id uint32) uint32
 
 	// Score returns how much a page is worth to you, 1 being average: the result of a classifier, a
-	// language score, a budget. Pages leave the queue in the order of their score times this worth.
+	// language score, a budget. Pages leave the queue in the order of their score times this worth; products
+	// below 2^-48 count as equal, and so do those above 2^48.
 	// It is called when a page is discovered and whenever its score changes; call Discover to have
 	// it called again. Negative values and NaN count as 0. nil means 1 for all pages.
 	Score func(id uint32) float64

@@ -37,8 +37,9 @@ func (f *Frontier) flags() (b byte) {
 }
 
 // WriteTo saves the frontier: scores, the order of the queue, and the links, with checksums.
-// Which hosts are busy is not saved: their ids that were set aside are saved as queued. FORMAT.md
-// describes it. It changes nothing.
+// Which hosts are busy is not saved: their ids that were set aside are saved as queued. An id that Next
+// has returned is not queued in the file either: if its page was not fetched yet, pass it to Discover after
+// Read, or it will never be. FORMAT.md describes it. It changes nothing.
 func (f *Frontier) WriteTo(w io.Writer) (n int64, err error) {
 	out := durable.NewStreamWriter(w, magic)
 	f.write(out)
