@@ -199,8 +199,8 @@ func (c *Cache[V]) lookup(s *shard[V], key string) (e slot[V], known bool) {
 	return e, true
 }
 
-// Set stores the value of a host for a time. If the ttl is zero or negative the value is not
-// stored, and the host's previous entry is dropped.
+// Set stores the value of a host for a time, rounded up to milliseconds. If the ttl is zero or negative the
+// value is not stored, and the host's previous entry is dropped.
 func (c *Cache[V]) Set(host string, v V, ttl time.Duration) { c.set(host, v, ttl, false, nil) }
 
 // set is Set if by is nil. Otherwise the value comes from that flight, and is stored unless the

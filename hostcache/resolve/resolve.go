@@ -173,7 +173,8 @@ func New(o Options) *Resolver {
 	return r
 }
 
-// Open returns a Resolver that starts with what [Resolver.Save] wrote to a file, if that exists.
+// Open returns a Resolver that starts with what [Resolver.Save] wrote to a file, if that exists. When that
+// expires, the Options of its time have decided.
 // Errors are those of [hostcache.Open]: with one that wraps [hostcache.ErrCorrupt] the Resolver is
 // usable, and has the entries before the damage.
 func Open(file string, o Options) (*Resolver, error) {
