@@ -214,6 +214,20 @@ func TestAnAliasOfAnyBytes(t *testing.T) {
 	require.Equal(t, addrs("192.0.2.1"), got)
 }
 
+// TestTheLongestNameIsKept, however it is written.
+func TestTheLongestNameIsKept(t *testing.T) {
+	name := strings.Repeat("abcd.", 50) + "tes"
+	n := newNetwork(t, zone{name + ".": {a(name+".", "192.0.2.1", 300)}}.handler())
+	r := n.resolver(resolve.Options{})
+	for range 2 {
+		for _, host := range []string{name + ".", name} {
+			_, err := r.Addr(t.Context(), host)
+			require.NoError(t, err)
+		}
+	}
+	require.Len(t, n.questions(), 2, "one for each kind of address")
+}
+
 // TestAliasesAreBounded has loops and long chains, in one message and in many.
 func TestAliasesAreBounded(t *testing.T) {
 	chain := func(n int) (records []dnsmessage.Resource) {

@@ -28,6 +28,9 @@ func parseHost(host string) (name string, addr netip.Addr, ok bool) {
 		}
 	}
 	name, ok = normalize(host)
+	if len(name) > hostcache.MaxHost { // by a last dot, which is no use where no suffix has room
+		name = name[:hostcache.MaxHost]
+	}
 	return name, addr, ok
 }
 
