@@ -122,8 +122,12 @@ func readIfThere(file string) ([]byte, error) {
 	return b, err
 }
 
-// names returns the names to query when looking up a name, as resolv.conf(5) describes.
+// names returns the names to query when looking up a name, as resolv.conf(5) describes. Those of Tor are
+// none of DNS: whoever sees a query for one knows too much (RFC 7686).
 func (c *config) names(name string) []string {
+	if strings.HasSuffix(strings.TrimSuffix(name, "."), ".onion") {
+		return nil
+	}
 	if strings.HasSuffix(name, ".") {
 		return []string{name}
 	}

@@ -68,6 +68,7 @@ func TestSearchList(t *testing.T) {
 		{"search a.test", "www.", []string{"www."}},
 		{two, "www.sub", []string{"www.sub.a.test.", "www.sub.b.test.", "www.sub."}},
 		{two, "www.sub.x", []string{"www.sub.x.", "www.sub.x.a.test.", "www.sub.x.b.test."}},
+		{two, "www.sub.onion", nil},
 		{two, strings.Repeat("abcd.", 50) + "tt", []string{strings.Repeat("abcd.", 50) + "tt."}},
 	} {
 		require.Equal(t, tt.want, resolve.Names(strings.NewReader(tt.conf), tt.name), "%q %q", tt.conf, tt.name)

@@ -360,6 +360,8 @@ func TestNamesThatNeedNoServer(t *testing.T) {
 		"a-.test":                           nil,
 		"a.test-":                           nil,
 		"a b.test":                          nil,
+		"a.onion":                           nil,
+		"a.onion.":                          nil,
 		"bücher.test":                       nil,
 		"1.2.3":                             nil,
 		"300.1.1.1":                         nil,
