@@ -1,11 +1,14 @@
 package pagerank
 
 import (
+	"bytes"
 	"math/rand/v2"
 	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/internal/durable"
 )
 
 // randomList makes a sorted list without repetitions; now and then a very long one.
@@ -76,4 +79,28 @@ func rising(r *rand.Rand, n int) []uint32 {
 		links[i] = uint32(i*33 + r.IntN(33))
 	}
 	return links
+}
+
+// TestAFileWithoutRoomForItsLinks has an arena that is full but for the first of three lists.
+func TestAFileWithoutRoomForItsLinks(t *testing.T) {
+	f := New(Options{})
+	for id := range uint32(3) {
+		f.Fetched(id, []uint32{10 + id, 20})
+	}
+	got := New(Options{})
+	got.links.slabs = make([][]byte, (1<<32-1)*align/slabBytes)
+	got.links.slabs[len(got.links.slabs)-1] = make([]byte, slabBytes)
+	got.links.end = uint64(len(got.links.slabs))*slabBytes - 4
+	d := &decoder{durable.NewStreamReader(bytes.NewReader(saved(t, f)), magic)}
+	got.read(d)
+	require.NoError(t, d.end())
+	require.Equal(t, ErrFull, got.Stats().Err)
+	require.Equal(t, 2, got.Stats().Links)
+	for _, f := range []*Frontier{f, got} {
+		f.Fetched(30, []uint32{0, 1, 2})
+		requireLaw(t, f)
+	}
+	require.InDelta(t, f.Score(0), got.Score(0), 1e-9)
+	require.InDelta(t, f.Score(12), got.Score(12), 1e-9)
+	require.Equal(t, f.Stats().Queued, got.Stats().Queued)
 }

@@ -20,7 +20,7 @@ var (
 	// ids in the queue keep the places that Push gave them until their keys change.
 	ErrOptions = errors.New("pagerank: saved with other options")
 
-	// ErrFull reports in Stats.Err that no more links can be kept. Pages fetched from then on pass
+	// ErrFull reports in Stats.Err that no more links can be kept, or read. Pages fetched from then on pass
 	// on their scores as with DL1.
 	ErrFull = errors.New("pagerank: more than 8 GiB of links")
 )
@@ -62,9 +62,6 @@ func (f *Frontier) read(d *decoder) (n uint64) {
 		f.readNode(d, uint32(id), n)
 	}
 	f.readQueue(d)
-	if d.Err == nil {
-		d.Err = f.links.err
-	}
 	if d.Err == nil {
 		f.tally()
 	}
@@ -191,7 +188,10 @@ func (f *Frontier) readLinks(d *decoder, id uint32, all uint64) {
 		d.Fail("node %d has no links", id)
 		return
 	}
-	f.places[id] = f.links.put(id, f.targets)
+	// In the order of ids, lists may take more room than in that of the fetches, in which they had enough.
+	if f.places[id] = f.links.put(id, f.targets); f.places[id] == 0 {
+		f.nodes[id].state &^= kept
+	}
 }
 
 // claim reads an id that must be queued and must not have been read before.
