@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/spinneret-go/spinneret/fetch"
+	"github.com/spinneret-go/spinneret/hostcache/resolve"
 	"github.com/spinneret-go/spinneret/robots"
 	"github.com/spinneret-go/spinneret/robots/robotshttp"
 	"github.com/spinneret-go/spinneret/scheduler"
@@ -200,4 +201,19 @@ func TestHoldersShareARobots(t *testing.T) {
 		require.Less(t, time.Since(began), time.Minute)
 		require.Equal(t, 2, s.Stats().Queued)
 	})
+}
+
+// TestASilentNameServer is no failure of the hosts whose addresses it keeps to itself.
+func TestASilentNameServer(t *testing.T) {
+	silent, err := net.ListenPacket("udp4", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer silent.Close()
+	names := resolve.New(resolve.Options{Servers: []netip.AddrPort{netip.MustParseAddrPort(silent.LocalAddr().String())}})
+	base := &http.Transport{DialContext: names.DialContext}
+	defer base.CloseIdleConnections()
+	polite := schedulerhttp.NewTransport(base, scheduler.Options{HostDelay: time.Nanosecond})
+	client := &http.Client{Transport: polite, Timeout: 200 * time.Millisecond}
+	_, err = client.Get("http://a.test/")
+	require.Error(t, err)
+	require.Zero(t, polite.Hosts().Explain("a.test").Failures, "%v", err)
 }

@@ -3,6 +3,7 @@ package resolve
 import (
 	"context"
 	"net"
+	"net/http/httptrace"
 	"net/netip"
 	"strconv"
 	"time"
@@ -15,7 +16,8 @@ const attemptDelay = 250 * time.Millisecond
 // DialContext connects to a host, as net.Dialer's method of that name does. If the host has several
 // addresses, it alternates between IPv4 and IPv6 and keeps the first connection that succeeds
 // (RFC 8305, "Happy Eyeballs"). The next attempt starts a quarter of a second after the last one,
-// or as soon as one fails.
+// or as soon as one fails. To a httptrace.ClientTrace it reports what net.Dialer does, so layers above know
+// a name server that is silent from a host that is.
 func (r *Resolver) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	host, service, err := net.SplitHostPort(address)
 	if err != nil {
@@ -32,11 +34,31 @@ func (r *Resolver) DialContext(ctx context.Context, network, address string) (ne
 	if n := len(network); n > 0 && (network[n-1] == '4' || network[n-1] == '6') {
 		family += network[n-1:]
 	}
-	addrs, err := r.LookupNetIP(ctx, family, host)
+	addrs, err := r.traced(ctx, family, host)
 	if err != nil {
 		return nil, &net.OpError{Op: "dial", Net: network, Err: err}
 	}
 	return r.race(ctx, network, strconv.Itoa(port), interleaved(addrs))
+}
+
+// traced is LookupNetIP, reported to the trace of a request.
+func (r *Resolver) traced(ctx context.Context, network, host string) ([]netip.Addr, error) {
+	trace := httptrace.ContextClientTrace(ctx)
+	if _, err := netip.ParseAddr(host); err == nil || trace == nil {
+		return r.LookupNetIP(ctx, network, host)
+	}
+	if trace.DNSStart != nil {
+		trace.DNSStart(httptrace.DNSStartInfo{Host: host})
+	}
+	addrs, err := r.LookupNetIP(ctx, network, host)
+	if trace.DNSDone != nil {
+		done := httptrace.DNSDoneInfo{Err: err}
+		for _, addr := range addrs {
+			done.Addrs = append(done.Addrs, net.IPAddr{IP: addr.AsSlice(), Zone: addr.Zone()})
+		}
+		trace.DNSDone(done)
+	}
+	return addrs, err
 }
 
 // interleaved returns the addresses, which begin with those of version 4, with the versions alternating.

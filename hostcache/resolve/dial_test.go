@@ -3,10 +3,12 @@ package resolve_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
 	"net/netip"
 	"slices"
 	"sync"
@@ -15,6 +17,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/spinneret-go/spinneret/hostcache/resolve"
@@ -189,4 +192,40 @@ func TestHTTPThroughDialContext(t *testing.T) {
 	require.EqualValues(t, 1, r.Stats().Loads)
 	_, err = client.Get("http://none.test:" + port)
 	require.True(t, isNotFound(errors.Unwrap(errors.Unwrap(err))), "%v", err)
+}
+
+// TestATraceOfARequest tells of the look-up and the connections of the request, and of nothing else.
+func TestATraceOfARequest(t *testing.T) {
+	server := listen(t, zone{"a.test.": {a("a.test.", "127.0.0.1", 300)}}.handler(), nil)
+	web, err := net.Listen("tcp4", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer web.Close()
+	_, port, err := net.SplitHostPort(web.Addr().String())
+	require.NoError(t, err)
+	var told []string
+	tell := func(format string, args ...any) { told = append(told, fmt.Sprintf(format, args...)) }
+	ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{
+		DNSStart:     func(i httptrace.DNSStartInfo) { tell("look up %s", i.Host) },
+		DNSDone:      func(i httptrace.DNSDoneInfo) { tell("found %v %v", i.Addrs, i.Err) },
+		ConnectStart: func(network, addr string) { tell("connect %s %s", network, addr) },
+	})
+	r := resolve.New(resolve.Options{Servers: []netip.AddrPort{server}})
+	for range 2 { // the second time, the address is known
+		conn, err := r.DialContext(ctx, "tcp", "a.test:"+port)
+		require.NoError(t, err)
+		conn.Close()
+		require.Equal(t, []string{"look up a.test", "found [{127.0.0.1 }] <nil>", "connect tcp 127.0.0.1:" + port}, told)
+		told = nil
+	}
+	conn, err := r.DialContext(ctx, "tcp", "127.0.0.1:"+port)
+	require.NoError(t, err)
+	conn.Close()
+	require.Equal(t, []string{"connect tcp 127.0.0.1:" + port}, told)
+
+	r = resolve.New(resolve.Options{Lookup: func(ctx context.Context, _ string) ([]netip.Addr, time.Duration, error) {
+		assert.Nil(t, httptrace.ContextClientTrace(ctx), "its requests are its own")
+		return nil, 0, resolve.ErrServerFailure
+	}})
+	_, err = r.DialContext(ctx, "tcp", "a.test:80")
+	require.ErrorIs(t, err, resolve.ErrServerFailure)
 }

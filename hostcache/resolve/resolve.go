@@ -350,8 +350,12 @@ func appendSorted(to, addrs []netip.Addr) []netip.Addr {
 
 // fetch is the loader of the cache.
 func (r *Resolver) fetch(ctx context.Context, name string) (answer, time.Duration, error) {
+	// The query is for all who wait, so the values of one are none of its: a trace of a request, for example.
+	plain, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	defer context.AfterFunc(ctx, cancel)()
 	failed := answer{Failed: r.outages.Load() + 1} // before it asks: a later Ping must count
-	found, err := r.ask(ctx, name)
+	found, err := r.ask(plain, name)
 	longest := r.opts.MaxTTL
 	switch {
 	case err == errNotFound:
