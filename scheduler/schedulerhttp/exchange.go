@@ -77,8 +77,7 @@ func (x *exchange) send(r *http.Request) (resp *http.Response, err error) {
 // rename sends a request to the host that it has waited for. net/http has other tables for
 // international names, by which one may lead to another host. It requires that r is a copy.
 func rename(r *http.Request, host string) {
-	isForeign := func(c rune) bool { return c >= 0x80 }
-	if !strings.ContainsFunc(r.URL.Hostname(), isForeign) || strings.ContainsFunc(host, isForeign) {
+	if !isForeign(r.URL.Hostname()) {
 		return
 	}
 	u := *r.URL
@@ -90,6 +89,11 @@ func rename(r *http.Request, host string) {
 		r.Host = u.Host
 	}
 	r.URL = &u
+}
+
+// isForeign reports whether a name is not in ASCII.
+func isForeign(name string) bool {
+	return strings.ContainsFunc(name, func(c rune) bool { return c >= 0x80 })
 }
 
 var errNothing = errors.New(

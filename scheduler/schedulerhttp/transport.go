@@ -2,6 +2,7 @@ package schedulerhttp
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/netip"
 	"strconv"
@@ -110,7 +111,8 @@ func (t *Transport) CloseIdleConnections() {
 
 // RoundTrip sends the request when its host may be visited, and also its address if that is known.
 // The host is that of the URL, whatever the field Host says; the base gets a name in ASCII. RoundTrip
-// does not change the request. Schemes other than http and https are left to the base.
+// does not change the request. International names that have no form in ASCII are refused. Schemes other
+// than http and https are left to the base.
 //
 // A layer above can limit the time of a request without its waits. Under the key struct{ Pause struct{}
 // }{} its context has a func() (resume func()), which RoundTrip calls before each wait, and what that
@@ -120,6 +122,9 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return t.base.RoundTrip(r)
 	}
 	host := hostOf(r.URL.Hostname())
+	if isForeign(host) {
+		return nil, refuse(r, fmt.Errorf("schedulerhttp: a name without a form in ASCII: %.100q", host))
+	}
 	if delay, known := r.Context().Value(CrawlDelay{}).(time.Duration); known {
 		// The base refuses what is no number.
 		port, _ := strconv.ParseUint(httpurl.Port(r.URL), 10, 16)
@@ -145,8 +150,8 @@ func refuse(r *http.Request, err error) error {
 	return err
 }
 
-// hostOf returns the one form of a host's name, as it is sent. net/http refuses to send names that
-// have none.
+// hostOf returns the one form of a host's name, as it is sent. A foreign name that has none must not be
+// sent: net/http may find a server by it nevertheless, for which others wait under another name.
 func hostOf(name string) string {
 	host, err := weburl.HostName(name)
 	if err != nil {

@@ -118,6 +118,20 @@ func TestInternationalNames(t *testing.T) {
 	})
 }
 
+// TestANameWithoutASCII: by its own tables, net/http would dial victim.test, as if that were a proxy.
+func TestANameWithoutASCII(t *testing.T) {
+	transport := schedulerhttp.NewTransport(roundTrip(func(r *http.Request) (*http.Response, error) {
+		t.Error("sent to", r.URL.Host)
+		return nil, errors.New("sent")
+	}), scheduler.Options{})
+	for _, name := range []string{"vic" + strings.Repeat("\u00ad", 300) + "tim.test", "a\ufffd.test", "1.2.3.４.5"} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+name+"/", nil)
+		require.NoError(t, err)
+		_, err = transport.RoundTrip(r)
+		require.ErrorContains(t, err, "without a form in ASCII")
+	}
+}
+
 // TestHostsOfOneAddressAreSpaced has clients that request pages of many hosts concurrently, before
 // their addresses are known. No two requests arrive too early, not even the first ones.
 func TestHostsOfOneAddressAreSpaced(t *testing.T) {
