@@ -35,7 +35,7 @@
 //
 // # Crawl-delay
 //
-// A layer above that reads robots.txt passes the Crawl-delay of a request's host in the request's
-// context, under the key [CrawlDelay], as a time.Duration. Zero cancels an earlier one of the same
-// port; the longest of a host's ports counts. Package robots/robotshttp does this.
+// A layer above that reads robots.txt passes the Crawl-delay of a request's host in the request's context,
+// under the key [CrawlDelay], as a time.Duration. Zero cancels an earlier one of the same scheme, name (as
+// sent in Host) and port; the longest of a host counts. Package robots/robotshttp does this.
 package schedulerhttp

@@ -146,7 +146,7 @@ func TestCrawlDelays(t *testing.T) {
 		require.Equal(t, 20*time.Second, get("http://a.test/", 20*time.Second))
 		require.Equal(t, 20*time.Second, get("https://a.test/", 0), "of http")
 		require.Equal(t, 30*time.Second, get("https://A.test:8443/", 30*time.Second))
-		require.Equal(t, 30*time.Second, get("http://a.test./", 2*time.Second))
+		require.Equal(t, 30*time.Second, get("http://A.test:080/", 2*time.Second))
 		require.Equal(t, 2*time.Second, get("https://a.test:8443/", 2*time.Second))
 		transport.SetHost("A.TEST.", scheduler.Host{Delay: time.Minute})
 		require.Equal(t, time.Minute, get("https://a.test:8443/", 2*time.Second))

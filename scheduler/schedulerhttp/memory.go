@@ -3,14 +3,20 @@ package schedulerhttp
 import (
 	"cmp"
 	"crypto/tls"
+	"hash/maphash"
 	"net"
+	"net/http"
+	"net/url"
 	"reflect"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
 	"weak"
+
+	"github.com/spinneret-go/spinneret/internal/httpurl"
 )
 
 // A memory is what the Transports with the same hosts know about servers and connections. Its
@@ -20,12 +26,13 @@ type memory struct {
 	proxies map[weak.Pointer[tls.Conn]]struct{} // connections through proxies, until they are freed
 	delays  map[string][]asked                  // by host, for each server that asks for one
 	none    map[string]time.Time                // when a host without such a server was asked first
+	seed    maphash.Seed
 }
 
 // asked is the Crawl-delay of a server of a host.
 type asked struct {
-	port  uint64 // and not its text, which may begin with any number of zeros
-	delay time.Duration
+	server uint64 // see serverOf
+	delay  time.Duration
 }
 
 // maxKept bounds the hosts that are kept with delays, and those without; maxPorts bounds their servers. What is forgotten is
@@ -44,21 +51,22 @@ func newMemory() *memory {
 		proxies: map[weak.Pointer[tls.Conn]]struct{}{},
 		delays:  map[string][]asked{},
 		none:    map[string]time.Time{},
+		seed:    maphash.MakeSeed(),
 	}
 }
 
 // longest returns the delay that a host has once one of its servers asks for a delay: no server, by
-// scheme or port, shortens what another one asks for, unless more than maxKept hosts have a delay and
-// this one was forgotten. A delay that is not positive cancels an earlier one of the same port, and -1
+// scheme, name or port, shortens what another one asks for, unless more than maxKept hosts have a delay and
+// this one was forgotten. A delay that is not positive cancels an earlier one of the same server, and -1
 // that of the host. A host may have a restored delay, and nobody knows which server has asked for it. So
 // for an hour, or longer if there are very many hosts, one that asks for none leaves it: longest returns
 // 0. One that asks for another replaces it.
 // It requires that m.mu is held.
-func (m *memory) longest(host string, port uint64, delay time.Duration) time.Duration {
+func (m *memory) longest(host string, server uint64, delay time.Duration) time.Duration {
 	all, known := m.delays[host]
-	all = slices.DeleteFunc(all, func(a asked) bool { return a.port == port })
+	all = slices.DeleteFunc(all, func(a asked) bool { return a.server == server })
 	if delay > 0 {
-		all = append(all, asked{port, delay})
+		all = append(all, asked{server, delay})
 	}
 	switch {
 	case len(all) > 0:
@@ -76,6 +84,17 @@ func (m *memory) longest(host string, port uint64, delay time.Duration) time.Dur
 	}
 	m.delays[host] = all[:min(len(all), maxPorts)]
 	return all[0].delay
+}
+
+// serverOf returns a number for what a robots.txt holds for: the scheme, name and port by which a request
+// asks. A host may answer to other names, or at a port for TLS without that, as if it had no robots.txt.
+func (m *memory) serverOf(r *http.Request) uint64 {
+	u := url.URL{Scheme: r.URL.Scheme, Host: cmp.Or(r.Host, r.URL.Host)}
+	port, _ := strconv.ParseUint(httpurl.Port(&u), 10, 16) // which may begin with zeros; the base refuses others
+	return maphash.Comparable(m.seed, struct {
+		scheme, name string
+		port         uint64
+	}{u.Scheme, strings.ToLower(u.Hostname()), port})
 }
 
 // sinceNone returns how long ago a host was first asked while none of its servers asked for a delay.

@@ -101,6 +101,35 @@ func TestCrawlDelaysOfPorts(t *testing.T) {
 	})
 }
 
+// TestCrawlDelaysOfNames: a server that has no robots.txt for another name, or without TLS, cancels nothing.
+func TestCrawlDelaysOfNames(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		transport := schedulerhttp.NewTransport(roundTrip(func(r *http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Request: r}, nil
+		}), scheduler.Options{HostDelay: time.Second})
+		get := func(url, name string, delay time.Duration) (waited time.Duration) {
+			start := time.Now()
+			ctx := context.WithValue(t.Context(), schedulerhttp.CrawlDelay{}, delay)
+			r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+			require.NoError(t, err)
+			if name != "" {
+				r.Host = name
+			}
+			_, err = transport.RoundTrip(r)
+			require.NoError(t, err)
+			return time.Since(start)
+		}
+		require.Zero(t, get("https://a.test/", "", time.Minute))
+		require.Equal(t, time.Minute, get("https://a.test./", "", 0))
+		require.Equal(t, time.Minute, get("http://a.test:443/", "", 0))
+		require.Equal(t, time.Minute, get("https://a.test/", "b.test", 0))
+		require.Equal(t, time.Minute, get("https://a.test/", "a.test:8443", 0))
+		require.Equal(t, 2*time.Minute, get("https://a.test/", "b.test", 2*time.Minute))
+		require.Equal(t, time.Minute, get("https://a.test/", "B.test:443", 0))
+		require.Equal(t, time.Second, get("https://A.test:0443/", "A.test", 0))
+	})
+}
+
 // TestRestoredCrawlDelays: another server of the host, which asks for none, does not cancel a delay that was
 // restored. After an hour any server does, as the one that asked may have dropped it.
 func TestRestoredCrawlDelays(t *testing.T) {

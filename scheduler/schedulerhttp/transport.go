@@ -5,12 +5,10 @@ import (
 	"fmt"
 	"net/http"
 	"net/netip"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spinneret-go/spinneret/internal/httpctx"
-	"github.com/spinneret-go/spinneret/internal/httpurl"
 	"github.com/spinneret-go/spinneret/internal/weburl"
 	"github.com/spinneret-go/spinneret/scheduler"
 )
@@ -126,11 +124,8 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, refuse(r, fmt.Errorf("schedulerhttp: a name without a form in ASCII: %.100q", host))
 	}
 	if delay, known := r.Context().Value(CrawlDelay{}).(time.Duration); known {
-		// The base refuses what is no number.
-		port, _ := strconv.ParseUint(httpurl.Port(r.URL), 10, 16)
-
 		t.kept.mu.Lock() // until the delay is set, so that the last one set is the longest
-		longest := t.kept.longest(host, port, delay)
+		longest := t.kept.longest(host, t.kept.serverOf(r), delay)
 		err := t.setHost(host, scheduler.Host{CrawlDelay: longest})
 		t.kept.mu.Unlock()
 		if err != nil {
