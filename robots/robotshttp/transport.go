@@ -17,7 +17,7 @@
 // is. So a layer below that limits bodies has to let 500 KiB pass, which is how much of the file is read. If it
 // redirects to another host, the rules of that hold for the redirect, unless they are not known yet (RFC 9309,
 // 2.3.1.2). The host of a request is that of its field Host, if that is set: its robots.txt is requested from the same
-// server in the same way, and holds for all servers that are asked under that name.
+// server in the same way, unless a redirect changes the scheme, and holds for all servers that are asked under that name.
 //
 // Requests for robots.txt go through the same base transport, so lower layers count, delay, record
 // and guard them like any other. They carry the User-Agent of the request that needs them if that names
@@ -123,7 +123,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		if site != r.URL {
 			at = r.URL.Host
 		}
-		ctx := rulesContext{httpctx.WithoutTrace(r.Context()), t, host, at, t.agentOf(r), &failure}
+		ctx := rulesContext{httpctx.WithoutTrace(r.Context()), t, r.URL.Scheme, host, at, t.agentOf(r), &failure}
 		var err error
 		if rules, err = t.load(ctx, cache, page); err != nil {
 			return refuse(r, err)
@@ -242,11 +242,12 @@ func refuse(r *http.Request, err error) (*http.Response, error) {
 // for what layers below do with the latter.
 type rulesContext struct {
 	context.Context
-	by    *Transport // of the request that needs the file
-	host  string     // of that request
-	at    string     // the server that it goes to, under the name of host
-	agent []string   // see agentOf
-	err   *error     // set to the error of base, if any; of this request alone
+	by     *Transport // of the request that needs the file
+	scheme string     // of that request
+	host   string     // likewise
+	at     string     // the server that it goes to, under the name of host
+	agent  []string   // see agentOf
+	err    *error     // set to the error of base, if any; of this request alone
 }
 
 // rulesKey is the key under which a rulesContext has itself.
@@ -299,7 +300,8 @@ func (refusal) Local() bool { return true }
 // us ask this one for what it forbids.
 func (c rulesContext) roundTrip(r *http.Request) (*http.Response, error) {
 	page := httpurl.Requested(r.URL)
-	own := hostOf(page) == c.host // however a redirect writes it
+	own := hostOf(page) == c.host && // however a redirect writes it
+		(c.at == c.host || r.URL.Scheme == c.scheme) // the server with another scheme is at another port
 	if !own && !isRules(r.URL) {
 		rules, known := c.by.cache.Get(page, time.Now())
 		if verdict := match(rules, page); known && !verdict.Allowed {

@@ -669,3 +669,29 @@ func TestAHostThatRedirectsToItself(t *testing.T) {
 		require.Equal(t, []string{at + "/robots.txt", at + "/rules", at + "/"}, asked, location)
 	}
 }
+
+// TestAnotherScheme: the port of a request is not that of the server with another scheme. A port for TLS
+// answers 400 to those who come without, as if there were no robots.txt.
+func TestAnotherScheme(t *testing.T) {
+	for _, scheme := range []string{"http", "https"} {
+		other := map[string]string{"http": "https", "https": "http"}[scheme]
+		var asked []string
+		transport := robotshttp.NewTransport(roundTrip(func(r *http.Request) (*http.Response, error) {
+			asked = append(asked, r.URL.String())
+			resp := &http.Response{StatusCode: http.StatusBadRequest, Header: http.Header{}, Body: http.NoBody, Request: r}
+			switch r.URL.String() {
+			case scheme + "://192.0.2.1:8080/robots.txt":
+				resp.StatusCode = http.StatusFound
+				resp.Header.Set("Location", other+"://a.test/robots.txt")
+			case other + "://a.test/robots.txt":
+				resp.StatusCode = http.StatusOK
+				resp.Body = io.NopCloser(strings.NewReader("user-agent: *\ndisallow: /\n"))
+			}
+			return resp, nil
+		}), robots.Options{})
+		r := httptest.NewRequest(http.MethodGet, scheme+"://192.0.2.1:8080/", nil)
+		r.Host = "a.test"
+		_, err := transport.RoundTrip(r)
+		require.ErrorIs(t, err, robots.ErrDisallowed, "%v", asked)
+	}
+}
