@@ -9,9 +9,9 @@
 // # Promises
 //
 // A request that robots.txt does not allow is not sent, nor is one that it would not allow without the
-// dot segments of the path, in any of the ways in which servers resolve those. How much counts of a URL
-// of more than 8 KiB, [robotstxt.Rules.Match] says. One that also has dot segments is not sent, whatever the
-// rules. A disallowed request fails with a [robots.DisallowedError], which names the rule and its line.
+// dot segments of the path, in any of the ways in which servers resolve those. A URL of more than 1 KiB that
+// has dot segments is not sent, whatever the rules. How much counts of one of more than 8 KiB,
+// [robotstxt.Rules.Match] says. A disallowed request fails with a [robots.DisallowedError], which names the rule and its line.
 // Redirects are checked hop by hop, because a client sends each as a request. While a host's robots.txt cannot
 // be fetched, requests to it fail with a [robots.UnreachableError], which says why, and when the next attempt
 // is. So a layer below that limits bodies has to let 500 KiB pass, which is how much of the file is read. If it
@@ -289,7 +289,7 @@ func (t rulesTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 // robots.txt it has only the text, since the rule is about another page.
 type refusal string
 
-const errTooLong refusal = "robotshttp: the URL has dot segments, and more than 8 KiB"
+const errTooLong refusal = "robotshttp: the URL has dot segments, and more than 1 KiB"
 
 func (e refusal) Error() string { return string(e) }
 
