@@ -38,7 +38,9 @@ func limit(ctx context.Context, most time.Duration) (c *limited, stop func()) {
 		timer = time.AfterFunc(most, func() { c.end(context.DeadlineExceeded) })
 		c.pause = func() func() {
 			timer.Stop()
+			resume := pause(ctx)
 			return sync.OnceFunc(func() {
+				resume()
 				if timer.Reset(most); c.Err() != nil {
 					timer.Stop()
 				}
@@ -51,6 +53,14 @@ func limit(ctx context.Context, most time.Duration) (c *limited, stop func()) {
 			timer.Stop()
 		}
 	}
+}
+
+// pause stops the clocks of the layers above, which limit the time of their requests, until resume.
+func pause(ctx context.Context) (resume func()) {
+	if pause, ok := ctx.Value(httpctx.Pause{}).(func() (resume func())); ok {
+		return pause()
+	}
+	return func() {}
 }
 
 // Done implements context.Context.

@@ -112,6 +112,7 @@ func (c *Cache) wait(ctx context.Context, h *host, landed *landing) error {
 	if yield, ok := ctx.Value(httpctx.Yield{}).(func() (resume func())); ok {
 		defer yield()() // whoever makes the request may need what this caller holds
 	}
+	defer pause(ctx)()
 	var lost <-chan time.Time // never, if there is no limit, or if a Load makes the request
 	c.mu.Lock()
 	left, limited := c.options.Patience-time.Since(h.began), h.place != nil && c.options.Patience >= 0

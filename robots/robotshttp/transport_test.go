@@ -696,3 +696,37 @@ func TestAnotherScheme(t *testing.T) {
 		require.ErrorIs(t, err, robots.ErrDisallowed, "%v", asked)
 	}
 }
+
+// TestAPauseOfThePage: a layer above limits the time of requests without their waits, of which that for
+// robots.txt is one, whoever of them asks for it.
+func TestAPauseOfThePage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		type pause = struct{ Pause struct{} }
+		w := newWeb()
+		w.took = time.Second
+		transport := robotshttp.NewTransport(roundTrip(func(r *http.Request) (*http.Response, error) {
+			resume := r.Context().Value(pause{}).(func() func())()
+			time.Sleep(time.Minute) // as schedulerhttp does
+			resume()
+			return w.RoundTrip(r)
+		}), robots.Options{Agent: "foo"})
+		start := time.Now()
+		var wg sync.WaitGroup
+		for range 2 {
+			wg.Go(func() {
+				paused := time.Duration(0)
+				ctx := context.WithValue(t.Context(), pause{}, func() func() {
+					since := time.Now()
+					return func() { paused += time.Since(since) }
+				})
+				r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://a.test/", nil)
+				assert.NoError(t, err)
+				_, err = transport.RoundTrip(r)
+				assert.NoError(t, err)
+				assert.GreaterOrEqual(t, paused, 2*time.Minute)
+			})
+		}
+		wg.Wait()
+		require.Equal(t, 2*time.Minute+2*time.Second, time.Since(start))
+	})
+}
