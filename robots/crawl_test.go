@@ -337,6 +337,24 @@ func TestASlowBodyThatSaysNothing(t *testing.T) {
 	}
 }
 
+// TestASlowFile is late: nobody has canceled it.
+func TestASlowFile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWeb(0)
+		w.answers[where] = func(r *http.Request) (*http.Response, error) {
+			body, end := io.Pipe()
+			context.AfterFunc(r.Context(), func() { end.CloseWithError(r.Context().Err()) })
+			return &http.Response{StatusCode: 200, Body: body}, nil
+		}
+		c := w.cache(Options{Client: &http.Client{}})
+		_, err := c.Load(t.Context(), page)
+		require.NoError(t, err)
+		require.Equal(t, bodyTime, time.Since(w.began))
+		entry, _ := c.Entry(page)
+		require.Equal(t, context.DeadlineExceeded.Error(), entry.Reason)
+	})
+}
+
 // TestALongErrorIsNotRead beyond what a connection is worth.
 func TestALongErrorIsNotRead(t *testing.T) {
 	body := strings.NewReader(strings.Repeat("x", 1<<20))

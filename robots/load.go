@@ -163,7 +163,7 @@ func (c *Cache) fetch(ctx context.Context, req Request) (*Response, error) {
 	if err == nil && resp != nil && !found(resp.StatusCode) {
 		most = drainTime
 	}
-	slow := time.AfterFunc(most, stop)
+	slow := time.AfterFunc(most, func() { inner.end(context.DeadlineExceeded) })
 	defer slow.Stop()
 	response, failed := readResponse(resp, err)
 	ended := cause.Of(ctx)
