@@ -124,7 +124,7 @@ func (d *Directives) read(field, own, marks string) {
 		case word == "unavailable_after" && mark != 0:
 			n := leadingDate(rest)
 			to.set(word, trimValue(rest[:n]))
-			rest = rest[n:]
+			rest = strings.TrimLeftFunc(rest[n:], isBlankOrQuote) // a comma may follow
 		case hasValue(word):
 			if to.set(word, value) {
 				rest = after

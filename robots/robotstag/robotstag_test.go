@@ -381,6 +381,8 @@ func TestNamesBeforeADirective(t *testing.T) {
 		"noarchive foo: noindex":           "noindex, noarchive",
 		"noarchive bar: noindex":           "noarchive",
 		"foo: foo: noindex, bar: nofollow": "noindex",
+
+		"unavailable_after: 2030-01-01 , bar: noindex, nofollow": "unavailable_after:2030-01-01T00:00:00Z",
 	} {
 		h := http.Header{"X-Robots-Tag": {field}}
 		require.Equal(t, want, render(FromHeader(h, "foo")), field)
