@@ -65,11 +65,12 @@ func NewTransport(base http.RoundTripper, o scheduler.Options) *Transport {
 }
 
 // Over returns a Transport whose requests wait for the hosts of a queue, which are named as in
-// [http.Request].URL, in lower case and ASCII. Use it for what a crawler needs besides the pages
-// that it has queued, such as robots.txt. A caller that holds a lease makes its requests with the
-// context of that, see [scheduler.Lease.Context]; it would wait for itself otherwise. Call Over once
-// for a queue, and With for further Transports: what the ports of a host ask for as a Crawl-delay is
-// not known to another Over, which shortens it.
+// [http.Request].URL, in lower case and ASCII, but without a dot at the end, and addresses in their
+// shortest form. Use it for what a crawler needs besides the pages that it has queued, such as
+// robots.txt. A caller that holds a lease makes its requests with the context of that, see
+// [scheduler.Lease.Context]; it would wait for itself otherwise. Call Over once for a queue, and With
+// for further Transports: what the servers of a host ask for as a Crawl-delay is not known to another
+// Over, which shortens it.
 func Over[T any](base http.RoundTripper, s *scheduler.Scheduler[T]) *Transport {
 	t := &Transport{kept: newMemory(), setHost: s.SetHost}
 	t.wait = func(ctx context.Context, host string) (turn, error) { return s.Wait(ctx, host) }
@@ -97,7 +98,7 @@ func (t *Transport) SetHost(host string, h scheduler.Host) error {
 }
 
 // Hosts returns the scheduler of the requests. Use it to explain why a host waits, or to save and
-// restore the state. It knows a host by the name in lower case and ASCII, as it is sent. A Crawl-delay
+// restore the state. It knows a host by the name in lower case and ASCII, as [Over] does. A Crawl-delay
 // that was restored counts until a server of the host asks for another one, or for an hour or more
 // from the first request for which none is asked. Hosts returns nil if the Transport was made by [Over].
 func (t *Transport) Hosts() *scheduler.Scheduler[struct{}] { return t.hosts }
