@@ -74,10 +74,13 @@ func (x *exchange) send(r *http.Request) (resp *http.Response, err error) {
 	return resp, err
 }
 
-// rename sends a request to the host that it has waited for. net/http has other tables for
-// international names, by which one may lead to another host. It requires that r is a copy.
+// rename sends a request to the host that it has waited for, or what is said of another name would be said of
+// that: net/http has other tables for international names, and leaves escapes and addresses in other
+// notations as they are. It requires that r is a copy.
 func rename(r *http.Request, host string) {
-	if !isForeign(r.URL.Hostname()) {
+	name := r.URL.Hostname()
+	same := strings.EqualFold(strings.TrimSuffix(name, "."), host) || strings.Contains(name, ":")
+	if same && !isForeign(name) {
 		return
 	}
 	u := *r.URL

@@ -109,9 +109,9 @@ func (t *Transport) CloseIdleConnections() {
 }
 
 // RoundTrip sends the request when its host may be visited, and also its address if that is known.
-// The host is that of the URL, whatever the field Host says; the base gets a name in ASCII. RoundTrip
-// does not change the request. International names that have no form in ASCII are refused. Schemes other
-// than http and https are left to the base.
+// The host is that of the URL, whatever the field Host says; the base gets a name in ASCII, and an address
+// in its usual form. RoundTrip does not change the request. International names that have no form in ASCII
+// are refused, and those with two dots at the end. Schemes other than http and https are left to the base.
 //
 // A layer above can limit the time of a request without its waits. Under the key struct{ Pause struct{}
 // }{} its context has a func() (resume func()), which RoundTrip calls before each wait, and what that
@@ -121,8 +121,8 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return t.base.RoundTrip(r)
 	}
 	host := hostOf(r.URL.Hostname())
-	if isForeign(host) {
-		return nil, refuse(r, fmt.Errorf("schedulerhttp: a name without a form in ASCII: %.100q", host))
+	if isForeign(host) || strings.HasSuffix(r.URL.Hostname(), "..") {
+		return nil, refuse(r, fmt.Errorf("schedulerhttp: no host has the name %.100q", r.URL.Hostname()))
 	}
 	if delay, known := r.Context().Value(CrawlDelay{}).(time.Duration); known {
 		t.kept.mu.Lock() // until the delay is set, so that the last one set is the longest

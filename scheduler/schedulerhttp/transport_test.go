@@ -92,46 +92,6 @@ func TestRequestsToAHostAreSpaced(t *testing.T) {
 	})
 }
 
-// TestInternationalNames: all spellings of a name are one host, and the one that is sent to: by its
-// own tables, net/http would dial ss.test for a capital sharp s.
-func TestInternationalNames(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var sent []string
-		transport := schedulerhttp.NewTransport(roundTrip(func(r *http.Request) (*http.Response, error) {
-			sent = append(sent, r.URL.Host)
-			require.Equal(t, r.URL.Host, r.Host)
-			return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Request: r}, nil
-		}), scheduler.Options{})
-		start := time.Now()
-		for _, url := range []string{"http://bücher.test/", "http://xn--bcher-kva.test/", "http://BÜCHER.test.:8080/", "http://\u1e9e.test/"} {
-			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
-			require.NoError(t, err)
-			resp, err := transport.RoundTrip(r)
-			require.NoError(t, err)
-			require.Same(t, r, resp.Request)
-			require.Equal(t, url, "http://"+r.URL.Host+"/", "requests do not change")
-			require.NoError(t, resp.Body.Close())
-		}
-		require.Equal(t, 10*time.Second, time.Since(start))
-		require.Equal(t, []string{"xn--bcher-kva.test", "xn--bcher-kva.test", "xn--bcher-kva.test:8080", "xn--zca.test"}, sent)
-		require.True(t, transport.Hosts().Explain("xn--bcher-kva.test").Known)
-	})
-}
-
-// TestANameWithoutASCII: by its own tables, net/http would dial victim.test, as if that were a proxy.
-func TestANameWithoutASCII(t *testing.T) {
-	transport := schedulerhttp.NewTransport(roundTrip(func(r *http.Request) (*http.Response, error) {
-		t.Error("sent to", r.URL.Host)
-		return nil, errors.New("sent")
-	}), scheduler.Options{})
-	for _, name := range []string{"vic" + strings.Repeat("\u00ad", 300) + "tim.test", "a\ufffd.test", "1.2.3.４.5"} {
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+name+"/", nil)
-		require.NoError(t, err)
-		_, err = transport.RoundTrip(r)
-		require.ErrorContains(t, err, "without a form in ASCII")
-	}
-}
-
 // TestHostsOfOneAddressAreSpaced has clients that request pages of many hosts concurrently, before
 // their addresses are known. No two requests arrive too early, not even the first ones.
 func TestHostsOfOneAddressAreSpaced(t *testing.T) {
