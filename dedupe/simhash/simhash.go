@@ -216,16 +216,9 @@ func nextWord(text []byte) (w word, rest []byte) {
 	return w, nil
 }
 
-// lower returns a letter in lower case, and one form of those that have two there.
-func lower(r rune) rune {
-	switch r = unicode.ToLower(r); r {
-	case 'ς': // where a word ends
-		return 'σ'
-	case 'ı':
-		return 'i' // as that of I, since the language is unknown
-	}
-	return r
-}
+// lower returns one form of all letters with the same capital, in lower case. Greek words end in another
+// sigma, and the language, which says whether I has a dot in lower case, is unknown.
+func lower(r rune) rune { return unicode.ToLower(unicode.ToUpper(r)) }
 
 // letter cuts off the first letter and its marks.
 func letter(text []byte) (w word, rest []byte) {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/stretchr/testify/require"
 )
@@ -43,6 +44,16 @@ func TestCompareIgnoresVolatileWords(t *testing.T) {
 			require.Zero(t, of(tt.before).Changed(of(tt.after)))
 			require.Zero(t, of(tt.before).distance(of(tt.after)))
 		})
+	}
+}
+
+// Some letters share their capital with another one: that of the micro sign is a Greek Mu.
+func TestTheCaseOfEachLetterIsIgnored(t *testing.T) {
+	for r := range rune(unicode.MaxRune) {
+		if unicode.IsLetter(r) {
+			require.Equal(t, of("a"+string(r)).Words, of("a"+string(unicode.ToUpper(r))).Words, "%U", r)
+			require.Equal(t, of("a"+string(r)).Words, of("a"+string(unicode.ToLower(r))).Words, "%U", r)
+		}
 	}
 }
 
