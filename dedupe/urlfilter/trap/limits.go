@@ -24,8 +24,8 @@ const (
 //
 // URLs of one host have the same pattern if they differ only in numbers, in ids and in the values
 // of query parameters: /2031/05/x?a=b and /1999/12/x?a=c. An id is a UUID, or at least 16 letters
-// and digits, with more than two digits and a letter. The digits of escapes beyond ASCII, which stand
-// for letters, are no numbers.
+// and digits, with more than two digits and a letter. The digits of escapes are no numbers, except those
+// of escaped digits.
 type Limits struct {
 	// Repeats is the number of consecutive pages of a pattern with known content after which the
 	// pattern counts as a trap. 0 means DefaultRepeats. Negative disables the detection.
@@ -145,7 +145,7 @@ func appendPattern(dst []byte, path string) []byte {
 				value = false
 			}
 			n := 1
-			if isLetter(path[i:]) {
+			if isEscape(path[i:]) {
 				n = len("%C3")
 			}
 			if !value {
@@ -171,10 +171,10 @@ func appendPattern(dst []byte, path string) []byte {
 	return dst
 }
 
-// isLetter reports whether text begins with an escape beyond ASCII.
-func isLetter(text string) bool {
-	const first = "89abcdefABCDEF" // of its digits
-	return len(text) > 2 && text[0] == '%' && strings.IndexByte(first, text[1]) >= 0 && isHex(text[2])
+// isEscape reports whether text begins with an escape of anything but a digit.
+func isEscape(text string) bool {
+	return len(text) > 2 && text[0] == '%' && isHex(text[1]) && isHex(text[2]) &&
+		!(text[1] == '3' && isDigit(text[2]))
 }
 
 func isHex(c byte) bool { return isDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'f' }

@@ -23,13 +23,15 @@ func TestPatterns(t *testing.T) {
 		"/p?id=x&page=two/&sid=":          "/p?id=&page=&sid=",
 		"/p?17&x=1":                       "/p?#&x=",
 		"/0123456789abcdef":               "/*",
-		"/x/550e8400-e29b-41d4-a716-446655440000": "/x/*",
-		"/internationalization1":                  "/internationalization#",
-		"/12345678901234567890":                   "/#",
-		"/a;jsessionid=0A1B2C3D4E5F60718":         "/a;jsessionid=*",
-		"/%C3%BC":                                 "/%C3%BC",
-		"/%d0%b41%D0%B0?%D0%B4=%D0%B4&%D0%B4":     "/%d0%b4#%D0%B0?%D0%B4=&%D0%B4",
-		"/%411%%2f1%8":                            "/%#%%#f#%#",
+		"/x/550e8400-e29b-41d4-a716-446655440000":     "/x/*",
+		"/internationalization1":                      "/internationalization#",
+		"/12345678901234567890":                       "/#",
+		"/a;jsessionid=0A1B2C3D4E5F60718":             "/a;jsessionid=*",
+		"/%C3%BC":                                     "/%C3%BC",
+		"/%d0%b41%D0%B0?%D0%B4=%D0%B4&%D0%B4":         "/%d0%b4#%D0%B0?%D0%B4=&%D0%B4",
+		"/%411%%2f1%8":                                "/%41#%%2f#%#",
+		"/%20%2F550e8400-e29b-41d4-a716-446655440000": "/%20%2F*",
+		"/%31%32": "/%#%#",
 	} {
 		require.Equal(t, want, string(appendPattern(nil, path)), path)
 	}
