@@ -38,7 +38,8 @@ type rules struct{ deny, allow matcher }
 //
 // Equivalent escapes are equal, so an entry with ~ also matches %7E; a pattern may match the URL as it is,
 // too. URLs that match no entry are allowed, as are URLs that match entries of both kinds. So a star and
-// some lines with a plus make an allowlist. A line of 64 KiB or more, or with a CR within, is an error.
+// some lines with a plus make an allowlist. A line of 64 KiB or more, or with a CR within, is an error, and
+// so is a URL with a fragment: a comment has a line of its own.
 func (l *List) Reload(r io.Reader, file string) (err error) {
 	next := &rules{}
 	for n, text := range entries(r, &err) {
@@ -157,10 +158,7 @@ func (m *matcher) add(text string, e entry) (reason string) {
 		if end := strings.TrimRightFunc(text, isHexDigit); strings.HasSuffix(end, "%") && len(text)-len(end) < 2 {
 			return "ends within an escape"
 		}
-		url, err := SeedPrefix(text)
-		if err != nil {
-			return "has a fragment, as no canonical URL has"
-		}
+		url, _ := SeedPrefix(text)                        // fails for no URL without a fragment
 		url = strings.TrimSuffix(plainForm(url+"x"), "x") // its end is no segment here either
 		m.prefixes = append(m.prefixes, prefix{url, e})
 	default:
@@ -187,6 +185,8 @@ func canonical(text, reason string) (url, why string) {
 	switch {
 	case err != nil:
 		return "", reason
+	case strings.Contains(text, "#"):
+		return "", "has a fragment, as no canonical URL has"
 	case strings.HasPrefix(host, ".") || strings.Contains(host, "*"):
 		// The standard allows such hosts, but no page has one.
 		return "", "has a wildcard; the host alone stands for all hosts under it"

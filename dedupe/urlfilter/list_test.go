@@ -119,6 +119,10 @@ func TestBadEntriesAreNamed(t *testing.T) {
 		"=http://.a.example/":   "the host alone stands for all hosts under it",
 		"example.com.":          "",
 		"https://a.example/#!/": "has a fragment",
+
+		"=https://a.example/page # why": "has a fragment", // it was that of /page%20
+		"=https://a.example/page#top":   "has a fragment",
+		"example.com# why":              "has a fragment",
 	} {
 		err := new(urlfilter.List).Reload(strings.NewReader("# first\n\n"+text+"\n"), "deny.txt")
 		if reason == "" {
