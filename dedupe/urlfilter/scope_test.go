@@ -122,6 +122,10 @@ func TestSeedsReportsEachBadLine(t *testing.T) {
 	require.EqualError(t, err, "urlfilter: seeds.txt:4: \"http://\" is not an http(s) URL\n"+
 		"urlfilter: seeds.txt:6: \"mailto:c\" is not an http(s) URL")
 
+	urls, err = urlfilter.Seeds(strings.NewReader("a.example/x # why\nb.example/#top\n"), "f")
+	require.Equal(t, []string{"https://b.example/"}, urls, "not /x%20")
+	require.ErrorContains(t, err, "f:1: \"a.example/x # why\" has a comment")
+
 	for _, end := range []string{"\n", "\r\n"} {
 		long := strings.Repeat("x", 1<<16-3) // the longest line
 		text := strings.Join([]string{"a.example", long, "#" + long, "", "b.example", "no:", "c.example"}, end)

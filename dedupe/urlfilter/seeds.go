@@ -59,18 +59,21 @@ func isLocal(host string) bool {
 }
 
 // Seeds reads seeds, one per line, as [Seed] accepts them. Empty lines and lines that begin with #
-// are skipped. The error joins a [SyntaxError] for each bad line; the seeds of the other lines are
-// returned nevertheless. A line of 64 KiB or more, or with a CR within, ends the reading with another
-// error. The file name is only for errors.
+// are skipped; a comment behind a URL makes a line bad. The error joins a [SyntaxError] for each bad line;
+// the seeds of the other lines are returned nevertheless. A line of 64 KiB or more, or with a CR within,
+// ends the reading with another error. The file name is only for errors.
 func Seeds(r io.Reader, file string) (urls []string, err error) {
 	var bad []error
 	for n, line := range entries(r, &err) {
 		url, err := Seed(line)
-		if err != nil {
+		switch {
+		case err != nil:
 			bad = append(bad, &SyntaxError{file, n, line, "is not an http(s) URL"})
-			continue
+		case strings.Contains(line, " #"):
+			bad = append(bad, &SyntaxError{file, n, line, "has a comment, which needs a line of its own"})
+		default:
+			urls = append(urls, url)
 		}
-		urls = append(urls, url)
 	}
 	if err != nil {
 		bad = append(bad, fmt.Errorf("urlfilter: read seeds %s: %w", file, err))
