@@ -161,9 +161,7 @@ func (h *History) turnBack(seconds uint32) {
 		h.total -= seconds
 		doubt = tookRest
 	}
-	if doubt != doubtful || h.gaps.doubt() == 0 {
-		h.gaps = h.gaps.certain() | doubt
-	}
+	h.gaps = h.gaps.certain() | doubt
 }
 
 // putBack is the inverse of turnBack, for an interval that shows that the clock had been behind.

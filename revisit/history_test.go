@@ -183,6 +183,19 @@ func TestAClockFourYearsBehindKeepsTheSums(t *testing.T) {
 	require.InDelta(t, before.Hours()/24, h.Span().Hours()/24, 60)
 }
 
+// Two wrong clocks in a row, of which the second was further behind than the first visit, put no years into
+// the sums.
+func TestTwoWrongClocksInventNoTime(t *testing.T) {
+	h := walk(slices.Repeat([]step{{1, true}, {1, false}}, 50)...)
+	right, before := h.Last(), MLE{}.Next(h)
+	for _, days := range []time.Duration{-50, -1100, 1} {
+		h = h.Observe(Visit{At: right.Add(days * dayLong)})
+		require.Empty(t, h.fault())
+		require.LessOrEqual(t, h.Span(), 101*dayLong)
+	}
+	require.LessOrEqual(t, MLE{}.Next(h), 2*before)
+}
+
 // An interval that is much longer than all before may also be true: the next visits tell.
 func TestALongPauseIsLittleEvidence(t *testing.T) {
 	steps := make([]step, 50)
