@@ -16,8 +16,8 @@
 //
 // Canonical(Canonical(x)) == Canonical(x). The result is ASCII, http or https, and at most
 // [MaxLength] bytes long. The same is true for every choice of [Steps]. No input causes a panic,
-// and the time is linear in its length. A URL that is already canonical is returned as it is,
-// without an allocation.
+// and the time is linear in its length. A URL that is already canonical is returned as it is, and
+// without an allocation unless there are Steps.
 //
 // # What it does not do
 //
@@ -26,6 +26,8 @@
 // the rare mistake.
 //
 // There are no setters, no blob URLs and no form encoding. Queries are encoded as UTF-8 whatever
-// the encoding of the page. Host names with non-ASCII characters are limited to 1 KiB, because
-// punycode takes quadratic time.
+// the encoding of the page. Host names with characters beyond ASCII are limited to 255 characters, and
+// each of their labels to 63 different ones beyond ASCII, because punycode takes quadratic time: no name
+// that can be resolved has more. In such names an empty label of punycode, xn--, counts as an empty label,
+// while browsers reject the name.
 package weburl

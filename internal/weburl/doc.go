@@ -12,11 +12,12 @@
 //
 // # Departures
 //
-// Bytes that are not UTF-8 are read as U+FFFD, the replacement character. A host name with
-// non-ASCII characters is rejected beyond 1 KiB, because punycode takes quadratic time; DNS allows
-// 255 bytes. Names are mapped by the tables of the Go release, and what those do not know is
-// rejected: Go 1.26 has those of Unicode 15, which lack some capital letters and reject some invisible
-// characters.
+// Bytes that are not UTF-8 are read as U+FFFD, the replacement character. A host name with characters
+// beyond ASCII is rejected if it has more than 255 characters, or a label with more than 63 different ones
+// beyond ASCII, because punycode takes quadratic time; DNS allows 255 bytes, and 63 in a label. An empty
+// label of punycode, xn--, counts as an empty label in such a name. Names are mapped by the tables of the
+// Go release, and what those do not know is rejected: Go 1.26 has those of Unicode 15, which lack some
+// capital letters and reject some invisible characters.
 //
 // # What it does not do
 //
