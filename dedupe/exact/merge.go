@@ -1,6 +1,7 @@
 package exact
 
 import (
+	"errors"
 	"fmt"
 	"math/bits"
 	"slices"
@@ -32,7 +33,7 @@ type merge struct {
 	lookups int64 // estimate for all buckets, from the current one
 	items   *pileReader
 	out     durable.Writer
-	added   map[fingerprint]bool // by Add
+	added   map[fingerprint]bool // by Add, or lost
 	owed    bool                 // the next call does a step
 
 	steps int64 // estimate when it began
@@ -183,7 +184,8 @@ func (s *Set) appendUnknown(m *merge) (done bool, err error) {
 		m.items = newPileReader(s.deferred.spare, m.kept, &s.stats.Read)
 	}
 	n := min(s.fresh.limit()-s.fresh.n, m.end-m.at, maxAppends)
-	if n, err = s.appendAll(m, m.all[m.at:m.at+n]); err != nil {
+	n, lost, err := s.appendAll(m, m.all[m.at:m.at+n])
+	if err != nil {
 		s.log.torn, m.items = true, nil // a retry reads again
 		return false, err
 	}
@@ -194,14 +196,14 @@ func (s *Set) appendUnknown(m *merge) (done bool, err error) {
 	}
 	m.at += n
 	m.left -= n
-	return false, nil
+	return false, lost
 }
 
 // appendAll completes the items of the pile and writes them to the log as entries, unless Add has
-// added them. It returns the number of sightings that are done. For an item that was spilled to the
-// file, it checks that the URL still has its fingerprint. The caller's data is not checked, since a
-// checksum would have to be computed for known URLs, too.
-func (s *Set) appendAll(m *merge, all []sighting) (n int, err error) {
+// added them. It returns the number of sightings that are done, and an error if one of them is lost. For
+// an item that was spilled to the file, it checks that the URL still has its fingerprint. The caller's
+// data is not checked, since a checksum would have to be computed for known URLs, too.
+func (s *Set) appendAll(m *merge, all []sighting) (n int, lost, err error) {
 	m.out = durable.Writer{To: s.log.file, At: s.log.end, Buf: m.out.Buf[:0]}
 	next := s.log
 	next.starts = next.starts[:len(next.starts):len(next.starts)]
@@ -211,14 +213,19 @@ func (s *Set) appendAll(m *merge, all []sighting) (n int, err error) {
 			continue
 		}
 		item, err := m.items.item(place)
-		if err != nil {
-			return 0, err
-		}
-		if place < m.items.spilled {
+		if err == nil && place < m.items.spilled {
 			url, _, ok := parseContents(item[4:])
 			if !ok || s.fingerprint(string(url)) != print {
-				return 0, durable.Corrupt(m.items.name, place, "not what was written")
+				err = durable.Corrupt(m.items.name, place, "not what was written")
 			}
+		}
+		switch {
+		case errors.Is(err, ErrCorrupt): // a retry would find the same, and no merge would ever end
+			lost, m.added[print] = err, true
+			s.recent.forget(print)
+			continue
+		case err != nil:
+			return 0, nil, err
 		}
 		next.note()
 		next.record = next.appendRecord(next.record[:0], item)
@@ -227,9 +234,9 @@ func (s *Set) appendAll(m *merge, all []sighting) (n int, err error) {
 		next.next++
 	}
 	if err := m.out.Flush(); err != nil {
-		return 0, fmt.Errorf("exact: write entries: %w", err)
+		return 0, nil, fmt.Errorf("exact: write entries: %w", err)
 	}
 	s.stats.Written += next.end - s.log.end
 	s.log = next
-	return n, nil
+	return n, lost, nil
 }

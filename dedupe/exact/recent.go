@@ -44,3 +44,10 @@ func (r recent) add(f fingerprint) {
 	copy(set[1:], set[:setSize-1])
 	set[0] = f
 }
+
+// forget removes a fingerprint, if the list has it.
+func (r recent) forget(f fingerprint) {
+	for r.has(f) { // two calls may have added it
+		r.of(f)[0] = 0 // that of none
+	}
+}
