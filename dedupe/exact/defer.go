@@ -58,8 +58,8 @@ func (d *deferred) due(bytes int64) bool {
 }
 
 // Defer records url for the next merge, which decides whether it is new; if so, it becomes an entry
-// with a copy of data. This is much faster than Add if most answers have to be read from disk: a
-// merge reads the index sequentially, once for all deferred URLs.
+// with a copy of data, which has no checksum while it waits. This is much faster than Add if most answers
+// have to be read from disk: a merge reads the index sequentially, once for all deferred URLs.
 //
 // When the memory for deferred URLs is nearly full, a merge begins, and each call does a part of
 // it. After an error, url was not recorded.

@@ -89,7 +89,7 @@ type Stats struct {
 	Sweeps   int64  // completed rewrites of the index
 	Read     int64  // bytes read by merges and sweeps
 	Written  int64  // bytes written by merges and sweeps, and of deferred sightings
-	DiskSize int64  // bytes of the index, and of entries that are not trimmed
+	DiskSize int64  // bytes of the index, and of the files of entries that Trim has not freed
 }
 
 // Open opens the Set in a directory, which it creates if necessary. It reads all fingerprints,
