@@ -74,7 +74,7 @@ func (h History) Observe(v Visit) History {
 	case ok:
 	case at > h.last:
 		h.putBack(at - h.last)
-		h.last, h.gaps = at, h.gaps.certain()
+		h.last = at
 		return h
 	case h.last-at > lateReport:
 		h.turnBack(h.last - at)
@@ -152,7 +152,7 @@ func (h *History) turnBack(seconds uint32) {
 	inRest := seconds <= h.total-h.quiet-uint32(h.changes)
 	doubt := doubtful
 	switch {
-	case seconds > longestGap || seconds > h.total-uint32(h.visits): // was not counted
+	case h.gaps.doubt() == doubtful || seconds > longestGap || seconds > h.total-uint32(h.visits): // was not counted
 	case inQuiet && (h.plan.outcomes&1 == 0 || !inRest):
 		h.total -= seconds
 		h.quiet -= seconds
@@ -164,13 +164,19 @@ func (h *History) turnBack(seconds uint32) {
 	h.gaps = h.gaps.certain() | doubt
 }
 
-// putBack is the inverse of turnBack, for an interval that shows that the clock had been behind.
+// putBack is the inverse of turnBack, for an interval that shows that the clock had been behind. If nothing
+// was taken, the interval is too long to be counted, and turnBack must not take it either.
 func (h *History) putBack(gap uint32) {
+	doubt := h.gaps.doubt()
+	h.gaps = h.gaps.certain()
+	if doubt == 0 && h.visits > 0 {
+		h.gaps |= doubtful
+	}
 	gap = min(gap, longestGap) // turnBack took no more
 	if gap > math.MaxUint32-h.total {
 		return
 	}
-	switch h.gaps.doubt() {
+	switch doubt {
 	case tookQuiet:
 		h.total += gap
 		h.quiet += gap

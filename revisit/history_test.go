@@ -188,12 +188,28 @@ func TestAClockFourYearsBehindKeepsTheSums(t *testing.T) {
 func TestTwoWrongClocksInventNoTime(t *testing.T) {
 	h := walk(slices.Repeat([]step{{1, true}, {1, false}}, 50)...)
 	right, before := h.Last(), MLE{}.Next(h)
-	for _, days := range []time.Duration{-50, -1100, 1} {
-		h = h.Observe(Visit{At: right.Add(days * dayLong)})
-		require.Empty(t, h.fault())
-		require.LessOrEqual(t, h.Span(), 101*dayLong)
+	for _, wrong := range [][]time.Duration{{-50, -1100}, {-1100, -1130}} {
+		twice := h
+		for _, days := range append(wrong, 1) {
+			twice = twice.Observe(Visit{At: right.Add(days * dayLong)})
+			require.Empty(t, twice.fault())
+			require.LessOrEqual(t, twice.Span(), 101*dayLong, "%v", wrong)
+		}
+		require.LessOrEqual(t, MLE{}.Next(twice), 2*before, "%v", wrong)
 	}
-	require.LessOrEqual(t, MLE{}.Next(h), 2*before)
+}
+
+// The interval to a clock that was four years ahead was not counted, so the way back takes nothing.
+func TestAClockFourYearsAheadKeepsTheSums(t *testing.T) {
+	for _, days := range []time.Duration{1400, 1440, 1459, 1470, 1500} {
+		h := walk(quietFor(slices.Repeat([]float64{30}, 60)...)...)
+		right, before := h.Last(), h.Span()
+		for _, later := range []time.Duration{30 + days, 60, 90, 120} {
+			h = h.Observe(Visit{At: right.Add(later * dayLong)})
+			require.Empty(t, h.fault())
+		}
+		require.InDelta(t, before.Hours()/24+120, h.Span().Hours()/24, 60, "%d days", days)
+	}
 }
 
 // An interval that is much longer than all before may also be true: the next visits tell.
