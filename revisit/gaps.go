@@ -4,14 +4,14 @@ import "math"
 
 // gaps remember which intervals a page has known, since a much longer one is more often a wrong clock
 // than a crawler that paused: the longest interval so far, in half octaves of a second, and the doubt
-// after a visit that is earlier than the one before it.
+// after a visit that is earlier than the one before it, or years later.
 type gaps uint8
 
 // One of the two had a wrong clock, and the next visit tells which: if the earlier one is wrong, the
 // time until then is too long, and otherwise the interval before was.
 const (
 	tookRest  gaps = 1 << 6 // the time is taken out of the intervals that were not quiet
-	doubtful  gaps = 2 << 6 // no interval before can have been so much too long
+	doubtful  gaps = 2 << 6 // nothing is: no interval before can have been so much too long, or it was not counted
 	tookQuiet gaps = 3 << 6 // the time is taken out of the quiet intervals
 
 	longestMask = 1<<6 - 1
