@@ -13,6 +13,7 @@
 // the response body is closed or read to its end, or with a switch of protocols (101). So close every body: a body
 // left open blocks its host until Options.LeaseTimeout. Two requests to one host or address are written at least the delay apart, counted from
 // the first byte of the response. 429, 503, failures and slow responses lengthen the delay, and Retry-After is obeyed.
+// A port other than that of the scheme that cannot be connected to does not: links to it may be anybody's.
 //
 // The address of a host is learned from the connection. If that address may not be visited yet, the
 // request is not written, and waits for the address as well: see [Transport.SetHost]. Behind an HTTP

@@ -90,6 +90,20 @@ func TestOwnFailures(t *testing.T) {
 	}
 }
 
+// TestClosedPorts: links to ports at which nobody listens do not slow down the pages of their host.
+func TestClosedPorts(t *testing.T) {
+	for port, failures := range map[string]int{":9000": 0, ":443": 0, "": 1, ":080": 1} {
+		transport := schedulerhttp.NewTransport(&http.Transport{
+			DialContext: func(context.Context, string, string) (net.Conn, error) {
+				return nil, &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
+			},
+		}, scheduler.Options{HostDelay: time.Millisecond})
+		_, err := (&http.Client{Transport: transport}).Get("http://a.test" + port)
+		require.ErrorIs(t, err, syscall.ECONNREFUSED)
+		require.EqualValues(t, failures, transport.Hosts().Explain("a.test").Failures, port)
+	}
+}
+
 // TestGivenUpWhileItIsWritten: a request that is given up while it is written may have arrived,
 // although nothing has reported yet that it was written.
 func TestGivenUpWhileItIsWritten(t *testing.T) {
