@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 
 	"github.com/spinneret-go/spinneret/internal/durable"
@@ -34,10 +35,14 @@ type Repaired struct {
 // but not the additions, messages and deletions; Findings say where, and how many. Overdue records
 // become due in the current unit.
 func Repair(from, to string) (Repaired, error) {
-	if err := vfs.MakeDir(to, 0o700); err != nil {
+	files, err := vfs.OpenDir(to, 0o700)
+	if err != nil {
 		return Repaired{}, fmt.Errorf("satstore: make directory: %w", err)
 	}
-	return repair(vfs.Shared{OS: vfs.OS(from)}, vfs.OS(to), Options{})
+	if from, err = filepath.Abs(from); err != nil {
+		return Repaired{}, fmt.Errorf("satstore: repair: %w", err)
+	}
+	return repair(vfs.Shared{OS: vfs.OS(from)}, files, Options{})
 }
 
 func repair(from, to vfs.FS, o Options) (done Repaired, err error) {

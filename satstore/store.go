@@ -60,10 +60,11 @@ const lockName = "lock"
 // a power failure, Open reads the blocks that are newer than what the last checkpoints say of them, and
 // those that the log refers to: damage there is a [CorruptError], and [Repair] helps.
 func Open(dir string, o Options) (*Store, error) {
-	if err := vfs.MakeDir(dir, 0o700); err != nil {
+	files, err := vfs.OpenDir(dir, 0o700)
+	if err != nil {
 		return nil, fmt.Errorf("satstore: make directory: %w", err)
 	}
-	s, err := open(vfs.OS(dir), o)
+	s, err := open(files, o)
 	if errors.Is(err, ErrLocked) {
 		err = fmt.Errorf("%w: %s", err, dir)
 	}

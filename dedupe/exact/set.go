@@ -96,14 +96,15 @@ type Stats struct {
 // which takes about a second for a gigabyte, and rejects damaged files with a [CorruptError] and those
 // of another version with [ErrVersion]. The directory is locked until Close; a second Open returns [ErrLocked].
 func Open(dir string, o Options) (*Set, error) {
-	if err := vfs.MakeDir(dir, 0o700); err != nil {
+	files, err := vfs.OpenDir(dir, 0o700)
+	if err != nil {
 		return nil, fmt.Errorf("exact: create directory: %w", err)
 	}
 	if o.Memory <= 0 {
 		o.Memory = DefaultMemory
 	}
 	o.Memory = max(o.Memory, MinMemory)
-	s, err := open(vfs.OS(dir), o)
+	s, err := open(files, o)
 	if errors.Is(err, ErrLocked) {
 		err = fmt.Errorf("%w: %s", err, dir)
 	}

@@ -10,6 +10,19 @@ import (
 	"time"
 )
 
+// OpenDir makes a directory as [MakeDir] does, and returns it by its absolute path: the process may change
+// its working directory, and another store may have the same name there.
+func OpenDir(dir string, perm fs.FileMode) (OS, error) {
+	if dir == "" {
+		return "", &fs.PathError{Op: "mkdir", Path: dir, Err: syscall.ENOENT}
+	}
+	path, err := filepath.Abs(dir)
+	if err == nil {
+		err = MakeDir(path, perm)
+	}
+	return OS(path), err
+}
+
 // MakeDir is like os.MkdirAll, but the names that it makes survive a power failure. So does that of a
 // directory which exists, as a process may have been killed before it could see to that.
 func MakeDir(dir string, perm fs.FileMode) error {

@@ -24,3 +24,16 @@ func TestMakeDir(t *testing.T) {
 	require.ErrorIs(t, MakeDir("", 0o700), fs.ErrNotExist)
 	require.ErrorIs(t, SyncDir("missing"), fs.ErrNotExist)
 }
+
+func TestOpenDir(t *testing.T) {
+	t.Chdir(t.TempDir())
+	dir, err := OpenDir(filepath.Join("a", "b"), 0o700)
+	require.NoError(t, err)
+	require.NoError(t, os.Chdir("a"))
+	f, err := dir.Create("file")
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
+	require.FileExists(t, filepath.Join("b", "file"))
+	_, err = OpenDir("", 0o700)
+	require.ErrorIs(t, err, fs.ErrNotExist)
+}
