@@ -62,6 +62,7 @@ func (s *Store) AddEach(items []Item, done func(Item)) error {
 		// Each item is a separate change: the log needs no room for all of them at once, and a
 		// crash leaves a prefix of the batch.
 		added := false
+		s.awaitCheckpoint()
 		err := s.change(wal.MaxSize(len(item.ID)+len(item.Data)), func() (survives bool, err error) {
 			slot := max(slotOf(item.At, s.o.Unit), s.calendar.Now())
 			survives, err = s.logChange(
@@ -182,6 +183,7 @@ func (s *Store) changeKnown(
 ) error {
 	s.adding.Lock()
 	defer s.adding.Unlock()
+	s.awaitCheckpoint()
 	key := idset.KeyOf(id)
 	seq, err := s.seqOf(key)
 	if err != nil {

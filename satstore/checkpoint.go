@@ -143,6 +143,7 @@ func (s *Store) snapshot(last bool) *snapshot {
 	snap.pages = s.places.images(pages)
 	s.ids.Freeze()
 	s.idChanges = 0
+	s.changed.Broadcast()
 	snap.m = manifest.Manifest{
 		Unit: s.o.Unit, Shape: s.o.test.shape, Generation: s.generation, Now: s.calendar.Now(),
 		NextBucket: s.bucketID, NextSeq: s.seq, Records: s.records,

@@ -30,9 +30,9 @@
 // A visit takes about 0.6 µs and 300 bytes of sequential I/O. A record takes 4 bytes of memory, and 2 from
 // its end until the 65,536 that were added together are gone, or for good if [Record.Delete] ended it in the
 // last checkpoints before a kill; [Repair] leaves those out. Buffers take [Options].Buffer; new ids
-// until a checkpoint, and messages for records that are due, may take as much each. Flushes, checkpoints
-// and merges run in the background, in goroutines that end with [Store.Close]. README.md has measurements,
-// and what follows from them for 10⁹ records.
+// until a checkpoint, and messages for records that are due, may take as much each; ids four times that while
+// the disk is slow to sync. Flushes, checkpoints and merges run in the background, in goroutines that end with
+// [Store.Close]. README.md has measurements, and what follows from them for 10⁹ records.
 //
 // There are no queries by anything but due time. [Store.Get] is slow, and one process may open a directory at a
 // time: to back a store up, close it and copy that. A Store is safe for concurrent use, but has one Due at a time.

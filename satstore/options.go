@@ -37,8 +37,9 @@ type Options struct {
 	Merge func(id string, data, message []byte) []byte
 
 	// Buffer is the memory for records on their way to the disk, in bytes. It also bounds that for
-	// new ids and that for messages. The log on disk grows to about the same size, and so does the
-	// garbage in the data file, or else to half of the file. 0 means DefaultBuffer.
+	// messages and, while the disk syncs fast enough, that for new ids. The log on disk grows to about
+	// the same size, and so does the garbage in the data file, or else to half of the file. 0 means
+	// DefaultBuffer.
 	Buffer int64
 
 	// Commit is the delay after which the log is synced: a power failure loses the changes of

@@ -275,8 +275,20 @@ const idChange = 64
 // split nearly nothing: then the data file would grow by what a checkpoint frees.
 func (s *Store) logIsLong() bool {
 	_, newest := s.log.Size()
-	return max(newest, s.idChanges*idChange) > max(s.o.Buffer, int64(s.o.test.pending/4)) ||
-		s.file.Wasteful(max(s.o.Buffer, minGarbage))
+	return max(newest, s.idChanges*idChange) > s.logLimit() || s.file.Wasteful(max(s.o.Buffer, minGarbage))
+}
+
+func (s *Store) logLimit() int64 { return max(s.o.Buffer, int64(s.o.test.pending/4)) }
+
+// awaitCheckpoint waits while new ids take twice their memory, since the disk needs so long for the checkpoint
+// that frees it. It requires that s.adding is held. Visits go on.
+func (s *Store) awaitCheckpoint() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for s.refusal() == nil && s.idChanges*idChange > 2*s.logLimit() {
+		s.request(&s.checkpointer)
+		s.wait()
+	}
 }
 
 // minGarbage is worth the syncs of a checkpoint, even if the buffers are tiny.
