@@ -17,7 +17,7 @@ const maxFindings = 100
 
 // Check reads the whole store and verifies checksums, the bucket index, the id index and the logs. It
 // returns nil, or its findings joined; each [CorruptError] says where. Other calls wait until it
-// returns. It takes as much memory for the filters of ids as the store does.
+// returns. It takes as much memory as the store does for its records, 4 bytes each.
 func (s *Store) Check() error {
 	s.adding.Lock()
 	defer s.adding.Unlock()

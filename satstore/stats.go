@@ -12,7 +12,7 @@ import (
 type Stats struct {
 	Records int64 // in the store
 	Due     int64 // of Records, those due up to Now
-	Out     int64 // of Due, those handed out and not returned; with the block that Due hands out now
+	Out     int64 // handed out and not returned, also if deleted since; with the block that Due hands out now
 	Buckets int   // that have records
 	Now     time.Time
 
