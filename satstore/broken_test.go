@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/spinneret-go/spinneret/internal/vfs"
+	"github.com/spinneret-go/spinneret/satstore/internal/manifest"
 	"github.com/spinneret-go/spinneret/satstore/internal/wal"
 )
 
@@ -85,6 +86,29 @@ func TestNoGapBetweenLogs(t *testing.T) {
 			require.Len(t, contents(t, killed), 20)
 			require.NoError(t, killed.Close())
 			requireSynced(t, fs, o, 20)
+		}
+	}
+}
+
+// TestMissingFiles: a file that the checkpoint needs is damaged if it is not there.
+func TestMissingFiles(t *testing.T) {
+	t.Parallel()
+	disk, o, _ := filled(t, Options{Buffer: 16 << 10}, false)
+	names, err := disk.List()
+	require.NoError(t, err)
+	for _, name := range names {
+		damaged := disk.Clone()
+		require.NoError(t, damaged.Remove(name))
+		s, err := open(damaged, o)
+		if name == wal.PendingName { // what it has may be in the log
+			require.NoError(t, err)
+			require.NoError(t, s.Close())
+			continue
+		}
+		var where *CorruptError
+		require.ErrorAs(t, err, &where, name)
+		if name != manifest.Name {
+			require.Equal(t, name, where.File)
 		}
 	}
 }

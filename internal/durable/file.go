@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
@@ -18,6 +19,14 @@ func ReadFull(f io.ReaderAt, name string, b []byte, at int64) error {
 		return Corrupt(name, at, "the file ends too early")
 	}
 	return fmt.Errorf("read %s: %w", name, err)
+}
+
+// Required turns the error for a file that has to be there, but is missing, into a [CorruptError].
+func Required(name string, err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return Corrupt(name, 0, "the file is missing")
+	}
+	return err
 }
 
 // ReadFile returns the bytes of a small file.

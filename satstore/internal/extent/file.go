@@ -73,7 +73,7 @@ type Cut struct {
 func OpenFile(fs vfs.FS, used []Span, writers int) (*File, error) {
 	file, err := fs.Open(Name)
 	if err != nil {
-		return nil, fmt.Errorf("satstore: open %s: %w", Name, err)
+		return nil, fmt.Errorf("satstore: open: %w", durable.Required(Name, err))
 	}
 	f := newFile(file, writers)
 	var size int64
@@ -106,7 +106,7 @@ func (f *File) CheckHeader() error {
 func OpenDamaged(fs vfs.FS, used []Span, more vfs.File) (*File, error) {
 	file, err := fs.Open(Name)
 	if err != nil {
-		return nil, fmt.Errorf("satstore: open %s: %w", Name, err)
+		return nil, fmt.Errorf("satstore: open: %w", durable.Required(Name, err))
 	}
 	size, err := file.Size()
 	if err != nil {

@@ -90,7 +90,7 @@ func openFile(fs vfs.FS, number uint64) (*fileReader, error) {
 	r := &fileReader{name: FileName(number), number: number}
 	var err error
 	if r.b, err = durable.ReadFile(fs, r.name); err != nil {
-		return nil, err
+		return nil, durable.Required(r.name, err)
 	}
 	if len(r.b) >= logHeader {
 		r.base = int64(binary.LittleEndian.Uint64(r.b[16:]))

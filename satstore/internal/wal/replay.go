@@ -93,7 +93,7 @@ func (r *replayer) log(number uint64) (more bool, err error) {
 // that all of this log had been synced.
 func (r *replayer) requireLast() error {
 	next, err := openFile(r.dir, r.file.number+1)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, durable.ErrCorrupt) {
+	if errors.Is(err, durable.ErrCorrupt) {
 		return nil // there is no next log, or its creation was interrupted
 	}
 	if err != nil {
