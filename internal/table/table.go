@@ -282,8 +282,13 @@ func (t *Table) Garbage() int {
 }
 
 // Sweep removes the files that the current state does not name. It must be called before the first
-// Write and the first Step, whose unfinished files it would remove.
+// Write and the first Step, whose unfinished files it would remove. First it syncs the directory: a process
+// that was killed may have left a manifest whose name is not durable, and a power failure would bring back
+// the one before, and need its files.
 func (t *Table) Sweep() error {
+	if err := t.fs.Sync(); err != nil {
+		return fmt.Errorf("sync directory: %w", err)
+	}
 	names, err := t.fs.List()
 	if err != nil {
 		return fmt.Errorf("list files: %w", err)

@@ -186,7 +186,7 @@ func TestDiskFailsOnce(t *testing.T) {
 	for step := 1; ; step++ {
 		files := vfs.NewMem()
 		tree, _ := open(t, files)
-		files.FailAt(step, errors.New("fire"))
+		files.FailAt(files.Steps()+step, errors.New("fire"))
 		model := map[string]string{}
 		failed := 0
 		for i := range 4 {
