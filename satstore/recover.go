@@ -24,9 +24,6 @@ func (s *Store) recover() error {
 	if err != nil {
 		return fmt.Errorf("satstore: list directory: %w", err)
 	}
-	for _, name := range names {
-		s.lastLog = max(s.lastLog, logNumber(name))
-	}
 	m, damage, err := manifest.Load(s.fs)
 	if err == nil {
 		// A process that was killed may have left names that are not durable. Until they are, a power
@@ -40,7 +37,10 @@ func (s *Store) recover() error {
 		err = s.create(names)
 	case err == nil:
 		s.stats.Damage = damage
-		s.lastLog = max(s.lastLog, m.Log)
+		// There is no gap between logs. One beyond may be the log of the caller, named after the date.
+		for s.lastLog = m.Log; slices.Contains(names, wal.FileName(s.lastLog+1)); {
+			s.lastLog++
+		}
 		err = s.load(names, m)
 	}
 	if err != nil {
@@ -62,6 +62,7 @@ func (s *Store) recover() error {
 func (s *Store) create(names []string) (err error) {
 	for _, name := range names {
 		limit := int64(-1)
+		s.lastLog = max(s.lastLog, logNumber(name))
 		switch {
 		case !isOurs(name) || name == manifest.Temp:
 			continue
@@ -206,10 +207,11 @@ func isOurs(name string) bool {
 func (s *Store) removeLeftovers(names []string, m *manifest.Manifest) {
 	ids := idset.Names(m.IDs)
 	for _, name := range names {
-		switch {
-		case logNumber(name) >= m.Log:
+		switch log := logNumber(name); {
+		case log > s.lastLog && !wal.IsLog(s.fs, log):
+		case log >= m.Log:
 			s.leftovers = append(s.leftovers, name)
-		case logNumber(name) > 0 || name == manifest.Temp,
+		case log > 0 || name == manifest.Temp,
 			numberOf(name, idset.FileName) > 0 && !slices.Contains(ids, name):
 			_ = s.fs.Remove(name)
 		}

@@ -10,6 +10,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -334,6 +335,10 @@ func TestOtherFilesAreNotTouched(t *testing.T) {
 		s := mustOpen(t, fs, o)
 		require.NoError(t, s.Sync())
 		require.NoError(t, s.Close())
+		if dated := "log-20261128"; !slices.Contains(others, dated) {
+			others = append(others, dated)
+			fs.Put(dated, make([]byte, 100))
+		}
 	}
 	for _, name := range others {
 		require.Len(t, fs.Data(name), 100, name)
@@ -344,9 +349,12 @@ func TestOtherFilesAreNotTouched(t *testing.T) {
 	} {
 		require.True(t, isOurs(name), name)
 	}
-	fs.Put(wal.FileName(77), []byte("left behind"))
+	_, err := wal.Create(fs, 77, 0)
+	require.NoError(t, err)
+	fs.Put(wal.FileName(1), []byte("left behind"))
 	fs.Put(idset.FileName(77), []byte("left behind"))
 	mustOpen(t, fs, o)
+	require.Nil(t, fs.Data(wal.FileName(1)))
 	require.Nil(t, fs.Data(wal.FileName(77)))
 	require.Nil(t, fs.Data(idset.FileName(77)))
 }
