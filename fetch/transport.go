@@ -66,7 +66,7 @@ func (t roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 		resp.TLS = x.tls // a connection that keeps its heads hides it from net/http
 	}
 	if resp.Body == http.NoBody {
-		x.end()
+		x.upload.Then(x.end)
 	} else {
 		c.guard(resp, x, decode, tap)
 	}
@@ -185,6 +185,10 @@ func (s *stream) read(p []byte) (int, error) {
 	default:
 		s.err = err
 	}
+	if err == io.EOF && s.err == err {
+		s.x.upload.Then(s.x.end) // a server of HTTP/2 may still wait for the rest of the request's body
+		return n, err
+	}
 	s.Close()
 	return n, s.err
 }
@@ -192,7 +196,7 @@ func (s *stream) read(p []byte) (int, error) {
 // Close implements io.Closer.
 func (s *stream) Close() error {
 	err := s.src.Close()
-	s.x.end()
+	s.x.upload.Then(s.x.end)
 	return err
 }
 
@@ -216,7 +220,7 @@ func (c *Client) decoded(raw *stream, codings string) *decodedStream {
 // Read implements io.Reader.
 func (d *decodedStream) Read(p []byte) (int, error) {
 	n, err := d.decoded.Read(p)
-	if err != nil {
+	if err != nil && err != io.EOF {
 		d.raw.Close()
 		err = d.blame(err)
 	}
@@ -226,8 +230,6 @@ func (d *decodedStream) Read(p []byte) (int, error) {
 // blame returns why a body cannot be decoded: because it was cut, or else because it is corrupt.
 func (d *decodedStream) blame(err error) error {
 	switch {
-	case err == io.EOF:
-		return err
 	case d.raw.err != nil && d.raw.err != io.EOF:
 		return d.raw.err
 	case err == content.ErrClosed:

@@ -4,24 +4,50 @@ package upload
 import (
 	"io"
 	"net/http"
+	"sync"
 	"sync/atomic"
 )
 
-// Watch remembers whether a body of a request failed. The zero Watch is ready to use. Its methods are
+// Watch remembers whether a body of a request failed, and knows whether one is still being sent. The zero Watch is ready to use. Its methods are
 // safe for concurrent use.
 type Watch struct {
 	// Sent is called with the length of each piece that is read; nil means that nobody is told.
 	Sent   func(n int)
 	failed atomic.Bool
+
+	mu   sync.Mutex // guards what follows
+	open int        // bodies that are not closed
+	then func()     // waits for the last Close
 }
 
 // Failed reports whether a body could not be read, or is not as long as its request says.
 func (w *Watch) Failed() bool { return w.failed.Load() }
 
+// Then calls f as soon as all bodies are closed, which a transport does once they are sent or given up.
+func (w *Watch) Then(f func()) {
+	w.mu.Lock()
+	w.then = f
+	w.mu.Unlock()
+	w.opened(0)
+}
+
+func (w *Watch) opened(n int) {
+	w.mu.Lock()
+	var then func()
+	if w.open += n; w.open == 0 {
+		then, w.then = w.then, nil
+	}
+	w.mu.Unlock()
+	if then != nil {
+		then()
+	}
+}
+
 // Attach makes the bodies of req, of which it changes the fields, report to w.
 func (w *Watch) Attach(req *http.Request) {
 	length := req.ContentLength
 	Wrap(req, func(of io.ReadCloser) io.ReadCloser {
+		w.opened(1)
 		return &body{ReadCloser: of, watch: w, left: length, known: length > 0}
 	})
 }
@@ -68,6 +94,8 @@ func (b *body) Read(p []byte) (int, error) {
 
 // Close implements io.Closer.
 func (b *body) Close() error {
-	b.closed.Store(true)
+	if !b.closed.Swap(true) {
+		defer b.watch.opened(-1)
+	}
 	return b.ReadCloser.Close()
 }
