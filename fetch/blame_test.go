@@ -92,6 +92,26 @@ func TestRequestsThatCannotBeSent(t *testing.T) {
 		req.ContentLength = 10
 		_, err := c.Transport().RoundTrip(req)
 		refused(err)
+		req = request(t, url)
+		req.URL.Opaque = "/a\nb"
+		_, err = c.Transport().RoundTrip(req)
+		refused(err)
+		for _, name := range []string{"Content-Length", "trailer", "Transfer-Encoding"} {
+			req := request(t, url)
+			req.Method, req.Body, req.ContentLength = http.MethodPost, io.NopCloser(strings.NewReader("x")), -1
+			req.Trailer = http.Header{name: {"x"}}
+			_, err = c.Transport().RoundTrip(req)
+			refused(err)
+		}
+	}
+	// Over HTTP/2, net/http itself refuses more.
+	for _, change := range []func(r *http.Request){
+		func(r *http.Request) { r.Host = "a b" }, func(r *http.Request) { r.URL.Opaque = "noslash" },
+	} {
+		req := request(t, urls[1])
+		change(req)
+		_, err := c.Transport().RoundTrip(req)
+		require.ErrorIs(t, err, fetch.BadURL)
 	}
 }
 

@@ -249,7 +249,7 @@ func (x *exchange) classify(err error, o *Options) *Error {
 		return &Error{Kind: Canceled, Addr: x.addr, Err: x.refused, left: true}
 	case context.Cause(x.ctx) == errAttempts:
 		return &Error{Kind: TooManyAttempts, Addr: x.addr}
-	case x.upload.Failed():
+	case x.upload.Failed(), says(err, "invalid Host header", "invalid request :path"):
 		return &Error{Kind: BadURL, Addr: x.addr, Err: err}
 	case context.Cause(x.ctx) == errTime && x.late == Proxy:
 		return proxyError(context.DeadlineExceeded)

@@ -119,6 +119,24 @@ var connectionFields = map[string][]string{
 	"Connection": {"", "close", "keep-alive"}, "Transfer-Encoding": {"", "chunked"}, "Upgrade": {""},
 }
 
+// unsendable says what net/http would refuse of a request once it has a connection, when it is too late to
+// tell whose fault that is. A path that HTTP/1 refuses it would send over HTTP/2, again and again, as servers
+// end the connection for it.
+func unsendable(req *http.Request) error {
+	for name := range req.Trailer {
+		if slices.Contains(noTrailers, http.CanonicalHeaderKey(name)) {
+			return fmt.Errorf("the field %s cannot be a trailer", name)
+		}
+	}
+	control := func(r rune) bool { return r < ' ' || r == 0x7f }
+	if strings.ContainsFunc(req.URL.RequestURI(), control) {
+		return errors.New("control character in Request.URL")
+	}
+	return nil
+}
+
+var noTrailers = []string{"Content-Length", "Trailer", "Transfer-Encoding"}
+
 // checkFields says what keeps fields from being sent.
 func checkFields(h http.Header) error {
 	seen := make(map[string]bool, len(h))

@@ -113,6 +113,9 @@ func (c *Client) completed(req *http.Request, tapped bool) (decode bool, failure
 			return false, &Error{Kind: BadURL, Err: err}
 		}
 	}
+	if err := unsendable(req); err != nil {
+		return false, &Error{Kind: BadURL, Err: err}
+	}
 	if req.Body == nil && req.ContentLength != 0 {
 		err := fmt.Errorf("ContentLength is %d without a body", req.ContentLength)
 		return false, &Error{Kind: BadURL, Err: err}

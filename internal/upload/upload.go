@@ -50,6 +50,15 @@ func (w *Watch) Attach(req *http.Request) {
 		w.opened(1)
 		return &body{ReadCloser: of, watch: w, left: length, known: length > 0}
 	})
+	if again := req.GetBody; again != nil {
+		req.GetBody = func() (io.ReadCloser, error) {
+			another, err := again()
+			if err != nil {
+				w.failed.Store(true)
+			}
+			return another, err
+		}
+	}
 }
 
 // Wrap puts what wrap returns in place of the body of req, if it has one, and of those of GetBody.

@@ -1,6 +1,7 @@
 package upload_test
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -45,4 +46,16 @@ func TestFailed(t *testing.T) {
 			require.False(t, closed.Failed(), "a transport that reads on after Close")
 		})
 	}
+}
+
+// What cannot be read again has failed, too.
+func TestGetBodyFails(t *testing.T) {
+	gone := errors.New("gone")
+	var w upload.Watch
+	req := &http.Request{Body: io.NopCloser(strings.NewReader("x")), GetBody: func() (io.ReadCloser, error) { return nil, gone }}
+	w.Attach(req)
+	require.False(t, w.Failed())
+	_, err := req.GetBody()
+	require.ErrorIs(t, err, gone)
+	require.True(t, w.Failed())
 }
