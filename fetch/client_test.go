@@ -301,6 +301,24 @@ func TestTransportLeavesEmptyBodies(t *testing.T) {
 	require.NoError(t, resp.Body.Close())
 }
 
+// A 304 has the fields of the page and nothing to decode, whichever HTTP it comes over.
+func TestTransportLeavesA304(t *testing.T) {
+	urls, opts := both(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Encoding", "gzip")
+		w.WriteHeader(http.StatusNotModified)
+	})
+	opts.TLSConfig.NextProtos = nil
+	c := newClient(t, opts)
+	for _, url := range urls {
+		resp, err := c.Transport().RoundTrip(request(t, url))
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+		require.Equal(t, "gzip", resp.Header.Get("Content-Encoding"), url)
+		require.Zero(t, resp.ContentLength)
+		require.False(t, resp.Uncompressed)
+	}
+}
+
 // The caller's wrapper may answer by itself, without a server.
 func TestWrapThatAnswers(t *testing.T) {
 	for value, want := range map[string]time.Duration{

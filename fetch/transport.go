@@ -83,7 +83,8 @@ func (c *Client) guard(
 	body := &stream{src: resp.Body, x: x, limit: c.opts.MaxBody}
 	resp.Body = body
 	codings := content.Of(resp.Header["Content-Encoding"])
-	if !decode || resp.Header.Get("Content-Length") == "0" || !c.decodes(codings) {
+	empty := resp.ContentLength == 0 && resp.ProtoMajor == 2 // http.NoBody if it were of HTTP/1
+	if !decode || empty || resp.Header.Get("Content-Length") == "0" || !c.decodes(codings) {
 		return
 	}
 	if tap != nil {
