@@ -29,9 +29,9 @@
 // # Failures
 //
 // If a capture cannot be written, Close of its body returns the error. So does the next RoundTrip,
-// without sending its request: http.Client and many callers ignore the error of Close. A response
-// that no record can hold, because its URL is longer than 64 KiB or its head than 1 MiB or 1,000 lines, is not
-// recorded; then only Close returns an error, [archive.ErrInvalid], so that no server can stop the requests to others.
+// without sending its request: http.Client and many callers ignore the error of Close. If no record can
+// hold a response, because its URL is over 64 KiB, or its head or its request's over 1 MiB or 1,000 lines, only
+// Close returns an error, [archive.ErrInvalid], so that no server can stop the requests to others.
 //
 // # Costs
 //

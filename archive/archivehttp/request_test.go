@@ -1,12 +1,16 @@
 package archivehttp_test
 
 import (
+	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/archive"
 )
 
 // A layer may take a spare body in advance, for an attempt that is not needed.
@@ -55,4 +59,27 @@ func TestBodyOfARepeatedRequest(t *testing.T) {
 	_, body, _ := strings.Cut(request.block, "\r\n\r\n")
 	require.Equal(t, text, body)
 	require.Empty(t, request.fields.Get("WARC-Truncated"))
+}
+
+// A request whose head no record can hold costs its own capture, and not the requests after it.
+func TestALongRequest(t *testing.T) {
+	s := serve(t, (*httptest.Server).Start)
+	c, a := client(t, nil)
+	for _, fields := range []int{1100, 0} {
+		req, err := http.NewRequest("GET", s.URL+"/204", nil)
+		require.NoError(t, err)
+		for i := range fields {
+			req.Header.Set(fmt.Sprintf("X-%d", i), "x")
+		}
+		resp, err := c.Do(req)
+		require.NoError(t, err)
+		if err = resp.Body.Close(); fields > 0 {
+			require.ErrorIs(t, err, archive.ErrInvalid)
+			continue
+		}
+		require.NoError(t, err)
+	}
+	versions, err := a.Versions(s.URL + "/204")
+	require.NoError(t, err)
+	require.Len(t, versions, 1)
 }
