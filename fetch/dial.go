@@ -39,13 +39,14 @@ type peer struct {
 // The room that a server gets: for an idle connection, for the head of a response, for the first
 // part of a body, which comes before anybody reads it, and for each byte of a body that was read.
 // Frames of a single byte take 32 each, and after bodyRoom few servers of HTTP/2 send such. Those of
-// HTTP/1 that do are older, and have a chunk in a record of 28 bytes. For each piece of a request's body,
-// the server may update two windows. Pings make no room, since a server may send them without end.
+// HTTP/1 that do are older, and have a chunk in a record of up to 69 bytes, with TLS 1.2 and CBC. For each
+// piece of a request's body, the server may update two windows. Pings make no room, since a server may
+// send them without end.
 const (
 	idleRoom     = 64 << 10
 	headRoom     = 64 << 10 // and MaxHeader
 	bodyRoom     = 2 * streamBuffer
-	roomPerByte1 = 32  // HTTP/1
+	roomPerByte1 = 72  // HTTP/1
 	roomPerByte2 = 4   // HTTP/2
 	roomPerPiece = 100 // and a byte for 16
 )

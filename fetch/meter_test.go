@@ -70,6 +70,31 @@ func TestUploadInSmallPieces(t *testing.T) {
 	require.NoError(t, resp.Body.Close())
 }
 
+// An old server that sends each byte by itself, in a long record, is no flood.
+func TestSmallChunksInLongRecords(t *testing.T) {
+	srv := httptest.NewTLSServer(nil)
+	config := &tls.Config{
+		Certificates: srv.TLS.Certificates, MaxVersion: tls.VersionTLS12,
+		CipherSuites: []uint16{tls.TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA256},
+	}
+	srv.Close()
+	const size = 80_000
+	base := listen(t, overTLS(config, func(s *session) {
+		s.request()
+		s.say(ok + "Transfer-Encoding: chunked\r\n\r\n")
+		for range size {
+			if !s.say("1\r\nx\r\n") {
+				return
+			}
+		}
+		s.say("0\r\n\r\n")
+	}))
+	c := newClient(t, fetch.Options{TLSConfig: &tls.Config{InsecureSkipVerify: true, CipherSuites: config.CipherSuites}})
+	r := get(t, c, strings.Replace(base, "http:", "https:", 1))
+	require.Equal(t, fetch.Whole, r.Truncated)
+	require.Len(t, r.Body, size)
+}
+
 // A slowLine delivers nothing to the server while it is held.
 type slowLine struct {
 	net.Conn
