@@ -423,6 +423,7 @@ func (x *exchange) end(o scheduler.Outcome) {
 	defer x.mu.Unlock()
 	x.outcome = o
 	x.finish()
+	x.cancel() // there is no response
 }
 
 // finish requires that x.mu is held.
@@ -431,7 +432,7 @@ func (x *exchange) finish() {
 		return
 	}
 	x.ended = true
-	x.cancel()
-	x.conn = nil // the caller may keep the response
+	x.upload.Then(x.cancel) // over HTTP/2, a server may answer before the body of the request is sent
+	x.conn = nil            // the caller may keep the response
 	x.lease.Done(x.outcome)
 }
