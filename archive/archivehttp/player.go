@@ -111,8 +111,11 @@ func (p *Player) answer(req *http.Request, sent []byte) (*http.Response, error) 
 	if v.Truncated {
 		resp.Body = cut{resp.Body}
 	}
+	resp.Header.Del("Transfer-Encoding") // which net/http keeps to itself
 	if length, err := strconv.ParseInt(resp.Header.Get("Content-Length"), 10, 64); err == nil {
 		resp.ContentLength = length // also of a truncated body, and of none
+	} else if method(req) == http.MethodHead {
+		resp.ContentLength = -1
 	}
 	return resp, nil
 }
@@ -132,6 +135,7 @@ func (p *Player) notModified(resp *http.Response, v archive.Version) error {
 	message, failed := rec.HTTP()
 	if failed == nil {
 		resp.Header = message.Header()
+		resp.Header.Del("Transfer-Encoding")
 		resp.StatusCode, resp.Status = http.StatusNotModified, "304 "+http.StatusText(http.StatusNotModified)
 		resp.Body, resp.ContentLength, resp.Uncompressed = http.NoBody, 0, false
 	}

@@ -80,7 +80,7 @@ func TestPlayerAnswersLikeTheServer(t *testing.T) {
 		{"POST", "/echo?q=a%20b", "two", nil}, {"PUT", "/echo?q=a%20b", "", nil},
 		{"DELETE", "/echo", "", nil}, {"OPTIONS", "/echo", "", nil},
 		{"GET", "/moved", "", nil}, {"GET", "/broken", "", nil}, {"GET", "/empty", "", nil},
-		{"GET", "/chunked", "", nil}, {"GET", "/cut", "", nil}, {"GET", "/zipped", "", nil},
+		{"GET", "/chunked", "", nil}, {"HEAD", "/chunked", "", nil}, {"GET", "/cut", "", nil}, {"GET", "/zipped", "", nil},
 		{"GET", "/zipped", "", []string{"Accept-Encoding", "gzip"}},
 		{"HEAD", "/file", "", nil}, {"GET", "/file", "", []string{"Range", "bytes=2-5"}},
 		{"GET", "/file", "", nil}, {"HEAD", "/zipped", "", nil},
