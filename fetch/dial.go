@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/netip"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -312,13 +313,18 @@ var errNoAddress = errors.New("no address")
 // Options.Resolve returned: layers above know by it that no server was asked.
 func dnsError(host string, err error) error {
 	var dns *net.DNSError
-	if !errors.As(err, &dns) {
+	if !errors.As(err, &dns) || host != "" && dns.IsNotFound && dns.Name != "" && !sameName(dns.Name, host) {
 		err = &net.DNSError{
 			Err: err.Error(), Name: host, UnwrapErr: err,
 			IsTimeout: timedOut(err), IsTemporary: err != errNoAddress, IsNotFound: err == errNoAddress,
 		}
 	}
 	return &net.OpError{Op: "dial", Net: "tcp", Err: err}
+}
+
+// sameName reports whether an error is about a host, and not about a server that was to be asked for it.
+func sameName(a, b string) bool {
+	return strings.EqualFold(strings.TrimSuffix(a, "."), strings.TrimSuffix(b, "."))
 }
 
 // allowed returns the addresses that may be dialed, at most maxAddrs. They include one of IPv4 and

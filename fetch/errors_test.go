@@ -196,6 +196,12 @@ func TestResolversFailWithDNSErrors(t *testing.T) {
 		"of its own": {fetch.Options{Resolve: func(context.Context, string) ([]netip.Addr, error) {
 			return nil, broken
 		}}, fetch.Resolve, false, false},
+		"no server to ask": {fetch.Options{Resolve: func(context.Context, string) ([]netip.Addr, error) {
+			return nil, fmt.Errorf("ask: %w", &net.DNSError{Err: "no such host", Name: "dns.test", IsNotFound: true})
+		}}, fetch.Resolve, false, false},
+		"no such host": {fetch.Options{Resolve: func(context.Context, string) ([]netip.Addr, error) {
+			return nil, &net.DNSError{Err: "no such host", Name: "A.test.", IsNotFound: true}
+		}}, fetch.Resolve, true, false},
 		"ConnectTimeout": {fetch.Options{Resolve: never, ConnectTimeout: time.Millisecond},
 			fetch.ResolveTimeout, false, true},
 		"Timeout": {fetch.Options{Resolve: never, Timeout: time.Millisecond},

@@ -109,7 +109,8 @@ type Options struct {
 
 	// Resolve looks up the addresses of a host name; nil means net.DefaultResolver. It is called
 	// without a lock, under the time limits of the Get. If a name does not exist, it should return
-	// a net.DNSError with IsNotFound: other errors count as failures of the resolver.
+	// a net.DNSError of that Name, or of none, with IsNotFound: other errors count as failures of the
+	// resolver.
 	Resolve func(ctx context.Context, host string) ([]netip.Addr, error)
 	// Proxy is the URL of a proxy, with user name and password if needed; "" means none, whatever
 	// the environment says. Every guard but Reach holds through any proxy. Reach holds through

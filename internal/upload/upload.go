@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 )
 
-// Watch remembers whether a body of a request failed, and knows whether one is still being sent. The zero Watch is ready to use. Its methods are
-// safe for concurrent use.
+// Watch remembers whether a body of a request failed, and knows whether one is still being sent. The zero
+// Watch is ready to use. Its methods are safe for concurrent use.
 type Watch struct {
 	// Sent is called with the length of each piece that is read; nil means that nobody is told.
 	Sent   func(n int)

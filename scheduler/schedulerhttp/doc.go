@@ -10,10 +10,11 @@
 // # What it promises
 //
 // At most one request per host and per address is in flight, unless Options allow more. A request ends when
-// the response body is closed or read to its end, or with a switch of protocols (101). So close every body: a body
-// left open blocks its host until Options.LeaseTimeout. Two requests to one host or address are written at least the delay apart, counted from
-// the first byte of the response. 429, 503, failures and slow responses lengthen the delay, and Retry-After is obeyed.
-// A port other than that of the scheme that cannot be connected to does not: links to it may be anybody's.
+// the response body is closed or read to its end, or with a switch of protocols (101). So close every body: one
+// left open blocks its host until Options.LeaseTimeout. Two requests to one host or address are written at
+// least the delay apart, counted from the first byte of the response. 429, 503, failures and slow responses
+// lengthen the delay, but not the failure to connect to another port than that of the scheme, as links to
+// it may be anybody's. Retry-After is obeyed.
 //
 // The address of a host is learned from the connection. If that address may not be visited yet, the
 // request is not written, and waits for the address as well: see [Transport.SetHost]. Behind an HTTP
@@ -21,18 +22,16 @@
 //
 // A layer that makes several requests of one belongs above, so that each waits: one that answers a challenge,
 // follows redirects or retries. Below, it gets an error for all but the first, and is called again with the next
-// lease: a retry succeeds then, but nothing that needs two answers. One that sends a request twice at once fails
-// over HTTP/2. One that answers in place of an error has the host blamed. All keep the context: over HTTP/2, its
-// end alone stops a request whose address is busy.
+// lease: a retry succeeds then, but nothing that needs two answers, or both at once over HTTP/2. One that answers
+// in place of an error has the host blamed. All keep the context, whose end stops requests over HTTP/2.
 //
 // # Timeouts
 //
 // Requests wait in RoundTrip, so the Timeout of an [http.Client] and the deadline of a request's
-// context include the wait. If the host cannot be visited before the deadline, the request fails
-// immediately, with an error that wraps context.DeadlineExceeded and says when it can be visited.
-// A deadline that passes before the host answers is its failure, unlike a cancellation or a deadline
-// that passes before the host is looked up, on the way to a proxy, or within the body. To limit only
-// the response time, set ResponseHeaderTimeout and similar fields of the [http.Transport] below.
+// context include the wait. If the host cannot be visited before the deadline, the request fails at once, with an
+// error that wraps context.DeadlineExceeded and says when it can be visited. A deadline that passes before the
+// host answers is its failure, unlike a cancellation or a deadline that passes before the host is looked up, on
+// the way to a proxy, or within the body. Fields of the [http.Transport] below limit only the response time.
 //
 // # Crawl-delay
 //
