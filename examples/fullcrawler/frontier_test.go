@@ -179,6 +179,39 @@ func TestManyRobotsLeadToOneHost(t *testing.T) {
 	})
 }
 
+// TestRobotsLeadToTheSameHost with a dot at the end of its name: it is paused, or wants a long delay.
+func TestRobotsLeadToTheSameHost(t *testing.T) {
+	for _, paused := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			var times []time.Time
+			site := &fakeSite{addr: apart, serve: func(w http.ResponseWriter, r *http.Request) {
+				switch {
+				case strings.HasPrefix(r.Host, "h9."):
+					times = append(times, time.Now())
+					fmt.Fprint(w, "User-agent: *\nCrawl-delay: 60\n")
+				case r.URL.Path == "/robots.txt":
+					http.Redirect(w, r, "http://h9.test./robots.txt", http.StatusFound)
+				}
+			}}
+			cfg := siteConfig(t, "http://h9.test/", "http://h1.test/", "http://h2.test/")
+			cfg.Duration = time.Hour
+			c, err := newCrawler(cfg, site.network(t, apart("h9.").String(), apart("h1.").String(), apart("h2.").String()))
+			require.NoError(t, err)
+			if paused {
+				c.Paused.Add("h9.test")
+				require.ErrorIs(t, c.run(t.Context()), cockpit.ErrTimeLimit)
+				require.Empty(t, times)
+				return
+			}
+			require.NoError(t, c.run(t.Context()))
+			require.Len(t, times, 4)
+			for n, at := range times[2:] { // the first two are before its rules are known
+				require.GreaterOrEqual(t, at.Sub(times[n+1]), time.Minute, n)
+			}
+		})
+	}
+}
+
 // TestAServerThatWasDown is asked again by the next command, with -fresh and without.
 func TestAServerThatWasDown(t *testing.T) {
 	for name, fresh := range map[string]bool{"the same command": false, "-fresh": true} {
