@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"os"
@@ -140,6 +141,40 @@ func TestTheUsualDelayAppliesWithoutAState(t *testing.T) {
 		crawlSite(t, cfg, web)
 		require.GreaterOrEqual(t, first.Sub(ended), cfg.Delay)
 	})
+}
+
+// TestACrawlDelayAfterAKill: the rules are not saved yet, but the delay is, whatever the overrides say of others.
+func TestACrawlDelayAfterAKill(t *testing.T) {
+	for _, overridden := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			var times []time.Time
+			s := &fakeSite{addr: loopback, serve: func(w http.ResponseWriter, r *http.Request) {
+				times = append(times, time.Now())
+				if r.URL.Path == "/robots.txt" {
+					fmt.Fprint(w, "User-agent: *\nCrawl-delay: 600\n")
+				}
+			}}
+			cfg := siteConfig(t, "http://a.test/")
+			if overridden {
+				cfg.OverrideFile = write(t, "b.test delay=100s\n")
+				require.NoError(t, cfg.ReadOverrides())
+			}
+			web := s.network(t, loopback("").String())
+			ctx, cancel := context.WithCancel(t.Context())
+			killed := filepath.Join(t.TempDir(), "killed")
+			time.AfterFunc(20*time.Second, func() {
+				require.NoError(t, os.CopyFS(killed, os.DirFS(cfg.Out)))
+				cancel()
+			})
+			c, err := newCrawler(cfg, web)
+			require.NoError(t, err)
+			require.ErrorIs(t, c.run(ctx), cockpit.ErrStopped)
+			require.Len(t, times, 1)
+			cfg.Out = killed
+			crawlSite(t, cfg, web)
+			require.GreaterOrEqual(t, times[1].Sub(times[0]), 600*time.Second, "with overrides: %v", overridden)
+		})
+	}
 }
 
 func TestAnUnreadableOrder(t *testing.T) {

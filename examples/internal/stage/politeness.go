@@ -69,7 +69,8 @@ func NewPoliteness(o PolitenessOptions, queue *scheduler.Scheduler[Item]) *Polit
 // Enqueue queues an item of a host at an address; the zero Addr means unknown.
 func (p *Politeness) Enqueue(it Item, addr netip.Addr) error {
 	host := weburl.Host(it.URL)
-	known := scheduler.Host{Addr: addr, Delay: p.ownDelay(host)} // the queue may have forgotten it
+	known := p.delaysFor(host) // the queue may have forgotten them
+	known.Addr = addr
 	if p.Group != nil {
 		known.Group = p.Group(host)
 	}
@@ -77,18 +78,20 @@ func (p *Politeness) Enqueue(it Item, addr netip.Addr) error {
 	return p.Queue.Add(scheduler.Task[Item]{Host: host, Item: it})
 }
 
-// ownDelay returns the delay of a host besides that of all, for the queue.
-func (p *Politeness) ownDelay(host string) time.Duration {
-	if p.Overrides == nil {
-		return p.delays.Of(host)
+// delaysFor returns the delays of a host for the queue. A Crawl-delay that is not known is left alone: that of
+// an earlier run counts until the rules are.
+func (p *Politeness) delaysFor(host string) scheduler.Host {
+	h := scheduler.Host{CrawlDelay: p.delays.Of(host)}
+	if p.Overrides != nil {
+		h.Delay = max(p.Overrides.Of(host).Delay, 1) // 1 cancels an old delay
 	}
-	return max(p.Overrides.Of(host).Delay, p.delays.Of(host), 1) // 1 cancels an old delay
+	return h
 }
 
 // Reloaded applies the overrides, which were read again, to the hosts in the queue.
 func (p *Politeness) Reloaded() {
 	for host := range p.Queue.Reasons() {
-		p.Queue.SetHost(host, scheduler.Host{Delay: p.ownDelay(host)})
+		p.Queue.SetHost(host, p.delaysFor(host))
 	}
 }
 
@@ -99,9 +102,9 @@ func (p *Politeness) SetDelay(url string, delay time.Duration) (longest time.Dur
 		return 0 // no server has rules for it
 	}
 	host := weburl.Host(url)
-	longest = max(p.delays.Set(host, server, delay), p.Overrides.Of(host).Delay)
-	p.Queue.SetHost(host, scheduler.Host{Delay: max(longest, 1)}) // 1 cancels an earlier one
-	return longest
+	asked, wanted := p.delays.Set(host, server, delay), p.Overrides.Of(host).Delay
+	p.Queue.SetHost(host, scheduler.Host{Delay: max(wanted, 1), CrawlDelay: max(asked, 1)}) // 1 cancels an earlier one
+	return max(asked, wanted)
 }
 
 // delayOf returns the delay of a host, as far as it is known beforehand.
