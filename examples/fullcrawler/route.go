@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
 	"github.com/spinneret-go/spinneret/dedupe/weburl"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
+	"github.com/spinneret-go/spinneret/fetch"
 	"github.com/spinneret-go/spinneret/robots"
 	"github.com/spinneret-go/spinneret/robots/robotstxt"
 )
@@ -188,4 +190,33 @@ func (c *crawler) enqueue(it stage.Item) {
 	if err := c.Polite.Enqueue(it, addr); err != nil {
 		c.stop(fmt.Errorf("queue %s: %w", it.URL, err)) // the room is what bounds the queue
 	}
+}
+
+// interrupt repeats a visit that failed locally: in this run or, if it ends, in the next one.
+func (c *crawler) interrupt(ctx context.Context, it stage.Item, err error) {
+	switch {
+	case ctx.Err() == nil:
+		c.enqueue(it)
+	case it.Robots == nil:
+		c.end(it, stage.Interrupted, err.Error())
+	default:
+		c.Robots.Abandon(*it.Robots)
+	}
+}
+
+// squeezed ends a visit whose response was cut because other pages have taken the memory, which is not the
+// server's doing: a page is retried later, and a robots.txt soon, for some times. It reports whether it did.
+func (c *crawler) squeezed(it stage.Item, resp *fetch.Response) bool {
+	switch {
+	case resp.Truncated != fetch.CutMemory && resp.RawCut != fetch.CutMemory:
+		return false
+	case it.Robots == nil:
+		c.end(it, stage.Unstored, "large pages of others have taken a quarter of -memory")
+	case it.Hops < maxRobotsTries:
+		it.Hops++
+		c.enqueue(it)
+	default:
+		return false
+	}
+	return true
 }

@@ -415,6 +415,10 @@ func (c *crawler) get(
 	if err != nil {
 		return nil, c.giveUp(ctx, it, err, addr, began)
 	}
+	if c.squeezed(it, resp) {
+		defer c.client.Release(resp)
+		return nil, c.Polite.Outcome(resp, false)
+	}
 	switch resp.RawCut {
 	case fetch.CutTime, fetch.CutSlow, fetch.CutDisconnect: // by the server, or the network is gone
 		err = &fetch.Error{Kind: fetch.HeadTimeout, URL: it.URL, Addr: resp.Addr}
@@ -451,18 +455,6 @@ func (c *crawler) giveUp(
 		c.silent(*it.Robots, fate, err.Error())
 	}
 	return c.Polite.Failure(it, err)
-}
-
-// interrupt repeats a visit that failed locally: in this run or, if it ends, in the next one.
-func (c *crawler) interrupt(ctx context.Context, it stage.Item, err error) {
-	switch {
-	case ctx.Err() == nil:
-		c.enqueue(it)
-	case it.Robots == nil:
-		c.end(it, stage.Interrupted, err.Error())
-	default:
-		c.Robots.Abandon(*it.Robots)
-	}
 }
 
 // refuseRobots ends all items that wait for a robots.txt which this crawler does not request. If it
