@@ -177,6 +177,41 @@ func TestACrawlDelayAfterAKill(t *testing.T) {
 	}
 }
 
+// TestPagesThatWaitInTheFuture: they are found while the clock is two months ahead, and get turns of their host there.
+func TestPagesThatWaitInTheFuture(t *testing.T) {
+	const pages = 100
+	dir, visited := t.TempDir(), 0
+	for _, clock := range []time.Duration{60 * day, time.Hour} {
+		synctest.Test(t, func(t *testing.T) {
+			time.Sleep(clock)
+			s := &fakeSite{addr: loopback, serve: func(w http.ResponseWriter, r *http.Request) {
+				switch r.URL.Path {
+				case "/robots.txt":
+					http.NotFound(w, r)
+				case "/":
+					for n := range pages {
+						fmt.Fprintf(w, "<a href=/%d>", n)
+					}
+				}
+			}}
+			cfg := siteConfig(t, "http://a.test/")
+			cfg.Out, cfg.Forever, cfg.Duration = dir, true, time.Minute
+			if visited > 0 {
+				cfg.Duration = day
+			}
+			c, err := newCrawler(cfg, s.network(t, loopback("").String()))
+			require.NoError(t, err)
+			require.ErrorIs(t, c.run(t.Context()), cockpit.ErrTimeLimit)
+			if visited == 0 {
+				visited = len(pagesOf(s, "a.test"))
+				require.Less(t, visited, pages/2)
+				return
+			}
+			require.GreaterOrEqual(t, len(pagesOf(s, "a.test")), 1+pages)
+		})
+	}
+}
+
 func TestAnUnreadableOrder(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "order")
 	require.NoError(t, os.Symlink(name, name))

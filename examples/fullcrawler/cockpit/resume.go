@@ -128,11 +128,11 @@ func (c *Crawl) rewritePages(change func(stage.Item, *stage.State) stage.Rewrite
 	return stage.RewritePages(c.Cfg.Out, PagesOptions(c.Cfg, c.Clock), change)
 }
 
-// broughtBack makes a page due that was visited in the future. Its history stays: it is the clock of now
-// that may be wrong, and the next visit corrects the interval.
+// broughtBack makes a page due that was visited in the future, or has waited for its turn there. Its history stays:
+// it is the clock of now that may be wrong, and the next visit corrects the interval.
 func broughtBack(s *stage.State, now time.Time) stage.Rewrite {
 	const soon = 24 * time.Hour
-	if s.History.Last().After(now) {
+	if s.History.Last().After(now) || s.Waits() {
 		s.Due = min(s.Due, now.Unix())
 	}
 	if s.Failures > 0 {
