@@ -271,3 +271,14 @@ func TestEraseRefuses(t *testing.T) {
 	require.NoError(t, d.Close())
 	require.Equal(t, before, tree(t, dir))
 }
+
+// TestTheReasonIsALine, whatever is pasted: none of it is an entry of the list.
+func TestTheReasonIsALine(t *testing.T) {
+	cfg, _ := crawlForgettable(t)
+	status, output := run(t, "erase", "-out", cfg.Out, "-reason", "Dear Sir,\r\n\nb.test\tis me\x1b.\n", "http://a.test/xq7-page")
+	require.Zero(t, status, output)
+	text, err := os.ReadFile(filepath.Join(cfg.Out, cockpit.ErasedName))
+	require.NoError(t, err)
+	require.Regexp(t, "^# .*  Dear Sir, b.test is me .\n=http://a.test/xq7-page\n=https://a.test/xq7-page\n$", string(text))
+	require.Empty(t, versionsOf(t, cfg.Out, "http://a.test/xq7-page"))
+}

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/spinneret-go/spinneret/archive"
 	"github.com/spinneret-go/spinneret/archive/allen"
@@ -57,6 +58,7 @@ func (e *erasing) run(ctx context.Context, in call) error {
 	if len(in.args) == 0 {
 		return errUsage
 	}
+	e.reason = strings.Join(strings.FieldsFunc(e.reason, endsWord), " ") // which is pasted from a mail
 	job := &erasure{erasing: *e, dir: in.dir, say: sayTo(in.out), read: map[string]bool{}}
 	var lines []string
 	for _, arg := range in.args {
@@ -93,6 +95,9 @@ func (e *erasing) run(ctx context.Context, in call) error {
 	}
 	return fmt.Errorf("%w\nwhat the lines above name is erased: remove the cause, and run the same command again for the rest", failed)
 }
+
+// endsWord reports whether a rune may not be in one line of words.
+func endsWord(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }
 
 // gone reports whether a URL is to be erased.
 func (e *erasure) gone(url string) bool { return !e.list.Match(url).Allowed }
