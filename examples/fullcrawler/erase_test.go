@@ -282,3 +282,16 @@ func TestTheReasonIsALine(t *testing.T) {
 	require.Regexp(t, "^# .*  Dear Sir, b.test is me .\n=http://a.test/xq7-page\n=https://a.test/xq7-page\n$", string(text))
 	require.Empty(t, versionsOf(t, cfg.Out, "http://a.test/xq7-page"))
 }
+
+// TestExportsInTheDirectory are kept, and the command says so.
+func TestExportsInTheDirectory(t *testing.T) {
+	cfg, _ := crawlForgettable(t)
+	for _, name := range []string{"index.cdxj", "index", "index-a.warc.gz.bak"} {
+		file := filepath.Join(cfg.Out, name)
+		status, output := run(t, "export", "-out", cfg.Out, "cdxj", file)
+		require.Zero(t, status, output)
+		status, output = run(t, "erase", "-out", cfg.Out, "http://a.test/xq7-page")
+		require.Zero(t, status, output)
+		require.Contains(t, output, file+": this command does not read it")
+	}
+}

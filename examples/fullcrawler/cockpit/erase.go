@@ -448,4 +448,4 @@ func (e *erasure) reportRest(context.Context) error {
 }
 
 // archiveFiles are the names of the archive's own files, in which nothing is left of what was erased.
-var archiveFiles = regexp.MustCompile(`^(index.*|.*\.warc(\.gz|\.zst)?(\.open)?|imports\.txt)$`)
+var archiveFiles = regexp.MustCompile(`^(index-\d+|index\.(manifest|meta)|.*\.warc(\.gz|\.zst)?(\.open)?|imports\.txt)$`)
