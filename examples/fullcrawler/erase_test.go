@@ -295,3 +295,31 @@ func TestExportsInTheDirectory(t *testing.T) {
 		require.Contains(t, output, file+": this command does not read it")
 	}
 }
+
+// TestAnErasedSeed: the same command goes on, although only where the seed has led is left, or another seed.
+func TestAnErasedSeed(t *testing.T) {
+	for n, how := range []string{"-allow=false", "-allow", "-allow=false"} {
+		synctest.Test(t, func(t *testing.T) {
+			another := n == 2
+			s := &fakeSite{addr: loopback, serve: func(w http.ResponseWriter, r *http.Request) {
+				switch {
+				case r.URL.Path == "/robots.txt":
+					http.NotFound(w, r)
+				case r.Host == "a.test" && !another:
+					http.Redirect(w, r, "http://www.a.test/", http.StatusFound)
+				}
+			}}
+			cfg := siteConfig(t, "http://a.test/")
+			web := s.network(t, loopback("").String())
+			c, err := newCrawler(cfg, web)
+			require.NoError(t, err)
+			if another {
+				time.AfterFunc(time.Second, func() { c.visitNow("http://b.test/") })
+			}
+			require.NoError(t, c.run(t.Context()))
+			status, output := run(t, "erase", "-out", cfg.Out, how, "http://a.test/")
+			require.Zero(t, status, output)
+			crawlSite(t, cfg, web)
+		})
+	}
+}

@@ -231,13 +231,14 @@ func (s *span) urls() []string {
 type seedCheck struct {
 	given   map[string]bool
 	same    bool   // the directory has one of them
-	example string // a seed of the directory, "" if it has none
+	example string // a seed of the directory, "" if it has none: where one leads may be all that is left of it
 }
 
 func (c *Crawl) newSeedCheck() *seedCheck {
 	s := &seedCheck{given: map[string]bool{}}
 	for _, seed := range c.Cfg.Seeds {
 		s.given[seed] = true
+		s.same = s.same || !c.Filter.Erased.Match(seed).Allowed // it was here
 	}
 	return s
 }
@@ -247,7 +248,10 @@ func (s *seedCheck) see(it stage.Item) bool {
 	if !it.Seeded() {
 		return false
 	}
-	s.same, s.example = s.same || s.given[it.URL], it.URL
+	s.same = s.same || s.given[it.URL]
+	if it.Hops == 0 {
+		s.example = it.URL
+	}
 	return true
 }
 
