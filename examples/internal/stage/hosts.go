@@ -76,7 +76,8 @@ type HostTable struct {
 	commits uint32
 	time    virtualTime
 
-	named map[string]int // hosts that an owner's pages have made known, less what has been earned
+	named  map[string]int      // hosts that an owner's pages have made known, less what has been earned
+	naming map[string]struct{} // hosts that were counted there since the last commit
 }
 
 // Times in an entry are in Unix milliseconds, and durations in milliseconds, on the pages' clock.
@@ -138,7 +139,7 @@ func NewHostTable(delay, horizon time.Duration, limit, queue int) *HostTable {
 		delay:     delay, horizon: horizon, limit: limit,
 		addrRoom: addrRooms * room, domainRoom: max(room, int32(queue/domainShare)),
 		hosts: map[string]*hostEntry{}, addrs: map[netip.Addr]*share{}, domains: map[string]*share{},
-		places: map[place]*tenants{}, time: virtualTime{progress: 1}, named: map[string]int{},
+		places: map[place]*tenants{}, time: virtualTime{progress: 1}, named: map[string]int{}, naming: map[string]struct{}{},
 	}
 }
 
@@ -290,6 +291,7 @@ func (b *HostTable) Committed() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.commits++
+	clear(b.naming)
 }
 
 // Recall restores a page that was in flight in an earlier run, and may have been fetched.

@@ -227,6 +227,21 @@ func TestNamedHostsAreEarned(t *testing.T) {
 	}
 }
 
+// TestManyLinksNameOneHost: they count once, although none of its pages is committed yet.
+func TestManyLinksNameOneHost(t *testing.T) {
+	b := NewHostTable(time.Second, Horizon, 0, 1000)
+	const page = "http://www.uni.edu/"
+	for n := range 2 * freeHosts {
+		require.True(t, b.TakesHost(fmt.Sprintf("http://library.uni.edu/%d", n), page), n)
+	}
+	for n := 1; n < 2*freeHosts; n++ {
+		require.Equal(t, n < freeHosts, b.TakesHost(fmt.Sprintf("http://q%d.uni.edu/", n), page), n)
+		if n%10 == 0 {
+			b.Committed()
+		}
+	}
+}
+
 // TestFrontPagesOfPorts: strangers cannot have each port of a host asked.
 func TestFrontPagesOfPorts(t *testing.T) {
 	b := NewHostTable(time.Second, Horizon, 80, 1000)

@@ -8,12 +8,12 @@ import "github.com/spinneret-go/spinneret/dedupe/weburl"
 const freeHosts, hostsEarned, strangeHosts = 5000, 2, 125
 
 // TakesHost reports whether the host of a URL that a page names may be known, and counts it if it is not
-// known yet. A host that is named again before its first page is committed counts again.
+// known yet, once for all links to it until they are committed.
 func (b *HostTable) TakesHost(url, page string) bool {
 	host, by := weburl.Host(url), siteOf(weburl.Host(page))
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.hosts[host] != nil {
+	if _, counted := b.naming[host]; counted || b.hosts[host] != nil {
 		return true
 	}
 	site := siteOf(host)
@@ -21,6 +21,7 @@ func (b *HostTable) TakesHost(url, page string) bool {
 	if b.named[by] >= freeHosts || by != site && b.named[of] >= strangeHosts {
 		return false
 	}
+	b.naming[host] = struct{}{}
 	b.named[by]++
 	if by != site {
 		b.named[of]++
