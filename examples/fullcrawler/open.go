@@ -194,6 +194,7 @@ func (c *crawler) openHosts(web stage.Network) (err error) {
 	}
 	c.Finder = stage.NewFinder(c.Resolver.Addr, c.Polite.Queue.Producer, c.Cfg.Queue)
 	c.Uplink = stage.NewUplink(c.Resolver.Ping, c.TellTrouble)
+	c.Uplink.Timeout = c.Cfg.Timeout
 	if c.Cfg.Bounds == fetch.Loopback {
 		c.Uplink.Probe = func(context.Context) error { return nil } // there is no network to fail
 	}

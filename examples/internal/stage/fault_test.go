@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -53,5 +54,28 @@ func TestAttribute(t *testing.T) {
 			require.Equal(t, tt.want == OurFault, Classify(nil, tt.err) == Interrupted, tt.name)
 		}
 		require.Equal(t, tt.want, Attribute(tt.err, tt.addr), tt.name)
+	}
+}
+
+// TestASleepIsNoVerdict: a request that took far longer than it may was not cut off in time, so the process was
+// stopped, or the machine slept. A lookup may have waited for others.
+func TestASleepIsNoVerdict(t *testing.T) {
+	u := NewUplink(func(context.Context) error { return nil }, func(string) {})
+	u.Timeout = 30 * time.Second
+	for _, tt := range []struct {
+		err  error
+		took time.Duration
+		ours bool
+	}{
+		{&fetch.Error{Kind: fetch.HeadTimeout}, 31 * time.Second, false},
+		{&fetch.Error{Kind: fetch.HeadTimeout}, time.Hour, true},
+		{&fetch.Error{Kind: fetch.Disconnected}, time.Second, false},
+		{&fetch.Error{Kind: fetch.Disconnected}, time.Hour, true},
+		{&net.DNSError{IsTimeout: true}, time.Hour, false},
+	} {
+		for _, addr := range []string{"192.0.2.1", "127.0.0.1"} {
+			began := time.Now().Add(-tt.took)
+			require.Equal(t, tt.ours, u.Ours(t.Context(), tt.err, netip.MustParseAddr(addr), began), "%v after %v", tt.err, tt.took)
+		}
 	}
 }

@@ -2,10 +2,13 @@ package stage
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"sync"
 	"time"
+
+	"github.com/spinneret-go/spinneret/fetch"
 )
 
 // The timeout of a probe, and the pauses between two visits that test whether an outage is over.
@@ -22,8 +25,9 @@ const (
 // except for an occasional one that tests the connection. It keeps no goroutine running. Its
 // methods are safe for concurrent use.
 type Uplink struct {
-	Probe func(context.Context) error // fails if the network does
-	tell  func(trouble string)        // called when trouble begins and, with "", when it is over
+	Probe   func(context.Context) error // fails if the network does
+	Timeout time.Duration               // of a request; 0 means unknown
+	tell    func(trouble string)        // called when trouble begins and, with "", when it is over
 
 	probing chan struct{} // holds a value while a probe runs
 
@@ -88,7 +92,7 @@ func (u *Uplink) State() (trouble string, since time.Time) {
 // have to wait for a probe.
 func (u *Uplink) Ours(ctx context.Context, err error, addr netip.Addr, began time.Time) bool {
 	switch fault := Attribute(err, addr); {
-	case ctx.Err() != nil:
+	case ctx.Err() != nil, u.slept(err, began):
 		return true
 	case fault == TheirFault:
 		u.Answered()
@@ -112,6 +116,16 @@ func (u *Uplink) Ours(ctx context.Context, err error, addr netip.Addr, began tim
 	u.Answered()
 	ours, _ := u.verdict(began, failed)
 	return ours
+}
+
+// asleep is how much longer than its timeout a request takes if this machine or process was stopped meanwhile.
+const asleep = 10 * time.Second
+
+// slept reports whether an answer may have been missed because this machine or process was stopped. A sleep of the
+// machine shows in the time of day only.
+func (u *Uplink) slept(err error, began time.Time) bool {
+	return u.Timeout > 0 && errors.As(err, new(*fetch.Error)) &&
+		time.Now().Round(0).Sub(began.Round(0)) > u.Timeout+asleep
 }
 
 // verdict classifies a failed visit by what is known: an outage during the visit, or an answer to
