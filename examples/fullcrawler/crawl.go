@@ -49,8 +49,7 @@ type crawler struct {
 	changed   chan struct{} // a page was discovered or given back
 	asked     chan struct{} // a server made a request that a crash must not lose, such as Retry-After
 	longest   string        // URL of the page that waits longest, when last all were looked at
-	quota     *stage.Quota
-	traps     *traps // nil finds none
+	traps     *traps        // nil finds none
 	recent    *recentLinks
 
 	foreignRules stage.Counts // requests for the robots.txt of other sites, by day and host
@@ -70,9 +69,9 @@ type crawler struct {
 
 // goOn makes a crawl that was reopened go on where the last one ended: the limits apply to both.
 func (c *crawler) goOn(last *crawler) {
-	c.Tally, c.quota = last.Tally, last.quota
+	c.Tally, c.Quota = last.Tally, last.Quota
 	c.Tally.Resume()
-	if c.quota.Spent() {
+	if c.Quota.Spent() {
 		c.stop(cockpit.ErrPageLimit)
 	}
 }

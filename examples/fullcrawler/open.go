@@ -38,7 +38,7 @@ func openCrawler(
 		Room: make(chan struct{}, cfg.Queue), Places: stage.NewPlaces(cfg.Concurrency),
 		Log: slog.New(slog.DiscardHandler), Say: func(string) {}, VisitNow: c.visitNow,
 	}
-	c.quota = stage.NewQuota(cfg.Pages)
+	c.Quota = stage.NewQuota(cfg.Pages)
 	ending, end := context.WithCancelCause(context.Background())
 	c.ending, c.stop = ending, func(why error) {
 		if why != nil && !cockpit.Paused(why) {

@@ -83,7 +83,7 @@ func (c *crawler) request(ctx context.Context, it stage.Item, addr netip.Addr) s
 		}
 		return c.visitRobots(ctx, it, addr)
 	}
-	if !c.quota.Take(c.ending) {
+	if !c.Quota.Take(c.ending) {
 		return skipped
 	}
 	page, o := false, skipped
@@ -96,7 +96,7 @@ func (c *crawler) request(ctx context.Context, it stage.Item, addr netip.Addr) s
 	case c.rule(it):
 		page, o = c.visitPage(ctx, it, addr)
 	}
-	if c.quota.Done(page) {
+	if c.Quota.Done(page) {
 		c.stop(cockpit.ErrPageLimit)
 	}
 	return o

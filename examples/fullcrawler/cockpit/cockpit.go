@@ -50,6 +50,7 @@ type Crawl struct {
 	Finder  *stage.Finder
 	Places  *stage.Places // of visits in progress
 	Room    chan struct{} // has an element for each page in flight
+	Quota   *stage.Quota  // of -pages
 
 	Servers  []*http.Server
 	Warnings []string // from before the log was open

@@ -50,14 +50,17 @@ func TestTheLedgerIsRotated(t *testing.T) {
 	require.Len(t, seen, 50)
 }
 
-// TestLimitsInUse: each limit that is set, and no other.
+// TestLimitsInUse: each limit that is set, and no other. Pages that are unchanged count.
 func TestLimitsInUse(t *testing.T) {
 	dir := t.TempDir()
 	s := summary{Pages: 40, Bytes: 500_000, took: 10 * time.Minute}
 	require.Empty(t, (&Crawl{Cfg: Config{Out: dir}}).limits(s))
-	c := &Crawl{Cfg: Config{Out: dir, Pages: 100, Bytes: 1e6, Duration: time.Hour}}
+	c := &Crawl{Cfg: Config{Out: dir, Pages: 100, Bytes: 1e6, Duration: time.Hour}, Quota: stage.NewQuota(100)}
+	for range s.Pages + 5 {
+		c.Quota.Done(true)
+	}
 	require.Equal(t, []Fact{
-		{"page limit", "40 of 100"}, {"byte limit", "500.0 KB of 1.0 MB"}, {"time limit", "10m of 1h"},
+		{"page limit", "45 of 100"}, {"byte limit", "500.0 KB of 1.0 MB"}, {"time limit", "10m of 1h"},
 	}, c.limits(s))
 	c.Cfg.MinFree = 1
 	if _, known := FreeSpace(dir); known {

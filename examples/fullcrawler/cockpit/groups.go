@@ -166,7 +166,7 @@ func (l *commandLine) politenessFlags(fs *flag.FlagSet) {
 
 // limitFlags limit what the crawl uses, on this machine and on servers.
 func (l *commandLine) limitFlags(fs *flag.FlagSet) {
-	fs.Int64Var(&l.Pages, "pages", 0, "stop after this many pages; 0: no limit")
+	fs.Int64Var(&l.Pages, "pages", 0, "stop after this many pages, unchanged ones included; 0: no limit")
 	fs.Var(bytesIn(&l.Bytes, 0), "bytes", "stop after this many `bytes` of bodies, such as 20GB; 0: no limit")
 	fs.Var(spanIn(&l.Duration, 0), "time", "stop after this `duration`, such as 12h or 30d; 0: no limit")
 	fs.Var(spanIn(&l.Wait, 3*time.Minute), "wait",

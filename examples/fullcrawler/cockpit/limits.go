@@ -9,7 +9,7 @@ import (
 func (c *Crawl) limits(s summary) []Fact {
 	uses := []Fact{}
 	if most := c.Cfg.Pages; most > 0 {
-		uses = append(uses, Fact{"page limit", fmt.Sprintf("%d of %d", s.Pages, most)})
+		uses = append(uses, Fact{"page limit", fmt.Sprintf("%d of %d", c.Quota.Pages(), most)})
 	}
 	if most := c.Cfg.Bytes; most > 0 {
 		uses = append(uses, Fact{"byte limit", Size(s.Bytes) + " of " + Size(most)})

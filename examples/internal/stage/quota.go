@@ -50,6 +50,9 @@ func (q *Quota) Done(page bool) (last bool) {
 	return false
 }
 
+// Pages returns how many pages visits got.
+func (q *Quota) Pages() int64 { return q.pages.Load() }
+
 // Spent reports whether no page is left.
 func (q *Quota) Spent() bool { return q.places != nil && q.pages.Load() >= int64(cap(q.places)) }
 
