@@ -69,7 +69,7 @@ type crawler struct {
 
 // goOn makes a crawl that was reopened go on where the last one ended: the limits apply to both.
 func (c *crawler) goOn(last *crawler) {
-	c.Tally, c.Quota = last.Tally, last.Quota
+	c.Tally, c.Quota, c.Reopened = last.Tally, last.Quota, true
 	c.Tally.Resume()
 	if c.Quota.Spent() {
 		c.stop(cockpit.ErrPageLimit)

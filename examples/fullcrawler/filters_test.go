@@ -264,3 +264,23 @@ func TestThePageLimitCountsPages(t *testing.T) {
 	maps.DeleteFunc(pages, func(url string, _ int) bool { return !web.IsPage(url) })
 	require.Len(t, pages, 25)
 }
+
+// TestALostLogEndsNoCrawl that starts over because a list has become wider. Once it can be opened, it is.
+func TestALostLogEndsNoCrawl(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := &fakeSite{addr: apart, serve: func(http.ResponseWriter, *http.Request) {}}
+		cfg := siteConfig(t, "http://h1.test/", "http://h2.test/")
+		deny(t, &cfg, "h2.test")
+		dir := filepath.Join(t.TempDir(), "log")
+		cfg.LogFile, cfg.Forever, cfg.Duration = filepath.Join(dir, "log"), true, 5*time.Hour
+		require.NoError(t, os.Mkdir(dir, 0o777))
+		reloading(t, site, cfg, func() {
+			require.NoError(t, os.RemoveAll(dir))
+			require.NoError(t, os.WriteFile(cfg.DenyFile, nil, 0o600))
+		}, func() { require.NoError(t, os.Mkdir(dir, 0o777)) })
+		require.Len(t, pagesOf(site, "h2.test"), 1)
+		text, err := os.ReadFile(cfg.LogFile)
+		require.NoError(t, err)
+		require.Contains(t, string(text), "reloaded")
+	})
+}

@@ -52,6 +52,7 @@ type Crawl struct {
 	Room    chan struct{} // has an element for each page in flight
 	Quota   *stage.Quota  // of -pages
 
+	Reopened bool // the crawl goes on, if need be without its log
 	Servers  []*http.Server
 	Warnings []string // from before the log was open
 

@@ -80,21 +80,18 @@ func tryLog(name string) error {
 // A logFile is a log that can be moved away while it is written. Its methods are safe for concurrent
 // use. A nil one stands for no log.
 type logFile struct {
-	mu sync.Mutex
-	f  *os.File
+	name string
+	mu   sync.Mutex
+	f    *os.File // nil if it could not be opened
 }
 
-// OpenLog returns a log that writes to a file, or nowhere.
+// OpenLog returns a log that writes to a file, or nowhere. After an error it writes once it was reopened.
 func OpenLog(name string) (*slog.Logger, *logFile, error) {
 	if name == "" {
 		return slog.New(slog.DiscardHandler), nil, nil
 	}
-	f, err := openLogFile(name)
-	if err != nil {
-		return nil, nil, inFlag("-log", err)
-	}
-	l := &logFile{f: f}
-	return slog.New(slog.NewJSONHandler(l, nil)), l, nil
+	l := &logFile{name: name}
+	return slog.New(slog.NewJSONHandler(l, nil)), l, inFlag("-log", l.reopen())
 }
 
 func openLogFile(name string) (*os.File, error) {
@@ -114,11 +111,13 @@ func (l *logFile) reopen() error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	f, err := openLogFile(l.f.Name())
+	f, err := openLogFile(l.name)
 	if err != nil {
 		return err
 	}
-	err = l.f.Close()
+	if l.f != nil {
+		err = l.f.Close()
+	}
 	l.f = f
 	return err
 }
@@ -130,5 +129,8 @@ func (l *logFile) Close() error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.f == nil {
+		return nil
+	}
 	return l.f.Close()
 }

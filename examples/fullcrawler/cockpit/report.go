@@ -18,6 +18,10 @@ import (
 // hide is called.
 func (c *Crawl) Show(d *Directory, w io.Writer) (hide func() error, err error) {
 	log, file, err := OpenLog(c.Cfg.LogFile)
+	if err != nil && c.Reopened {
+		c.Warn("%v: nothing is logged until SIGHUP opens it", err)
+		err = nil
+	}
 	if err != nil {
 		return nil, err
 	}
