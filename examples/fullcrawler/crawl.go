@@ -125,6 +125,9 @@ func (c *crawler) seed() {
 
 // discoverSeed widens the scope to a seed and discovers it, once in a run.
 func (c *crawler) discoverSeed(url string) {
+	if plain, err := stage.Plain(url); err == nil {
+		url = plain
+	}
 	if !c.seeds.given.Add(url) {
 		return
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 	"github.com/spinneret-go/spinneret/fetch/webtest"
 	"github.com/spinneret-go/spinneret/internal/memnet"
+	"github.com/spinneret-go/spinneret/revisit"
 )
 
 // loopback is the address of all hosts of a fakeSite.
@@ -316,4 +317,35 @@ func TestStrangersMakeNoTraps(t *testing.T) {
 			require.Contains(t, requests, fmt.Sprintf("http://h2.test/item/%d", n))
 		}
 	})
+}
+
+// TestSeedsWithADot at the end of the host's name, and those that lead to one, are in the scope, also after a restart.
+func TestSeedsWithADot(t *testing.T) {
+	for _, seed := range []string{"http://a.test./", "http://r.test/"} {
+		t.Run(seed, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				n := 0
+				s := &fakeSite{addr: loopback, serve: func(w http.ResponseWriter, r *http.Request) {
+					switch {
+					case r.URL.Path == "/robots.txt":
+						http.NotFound(w, r)
+					case r.Host == "r.test":
+						http.Redirect(w, r, "http://a.test./", http.StatusFound)
+					case r.URL.Path == "/":
+						n++
+						fmt.Fprintf(w, "<a href=/1><a href=/n%d>", n)
+					}
+				}}
+				cfg := siteConfig(t, seed)
+				cfg.Reach, cfg.Policy = urlfilter.Host, revisit.Every(day)
+				web := s.network(t, loopback("").String())
+				for range 3 {
+					crawlSite(t, cfg, web)
+					time.Sleep(day + time.Hour)
+				}
+				require.NotEmpty(t, s.requested("http://a.test/1"))
+				require.Greater(t, len(s.requested("http://a.test/n")), 3)
+			})
+		})
+	}
 }

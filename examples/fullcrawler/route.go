@@ -139,7 +139,7 @@ func (c *crawler) unobjected(it stage.Item, h http.Header) bool {
 
 // enqueueRobots makes an item of a request for a robots.txt.
 func (c *crawler) enqueueRobots(req robots.Request) {
-	url, err := stage.StepsFor(stage.Item{}, true).Canonical(req.URL)
+	url, err := stage.Plain(req.URL)
 	if err != nil { // the redirect target is not a valid URL
 		c.silent(req, stage.RobotsUnreachable, err.Error())
 		return

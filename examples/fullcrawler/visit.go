@@ -350,7 +350,7 @@ func (c *crawler) learn(url string, rules stage.Answered, nearest int) {
 // user who seeds http://example.org wants https://www.example.org. But only the first one of a run: a seed
 // that leads elsewhere each time does not lead the crawl through the web.
 func (c *crawler) redirect(it stage.Item, location string) {
-	if url, err := weburl.Canonical(location); err == nil && it.Seeded() && c.leads(it.URL, url) {
+	if url, err := stage.Plain(location); err == nil && it.Seeded() && c.leads(it.URL, url) {
 		c.widen(url)
 	}
 	it.Hops, _ = it.NextHop(location)

@@ -237,6 +237,9 @@ type seedCheck struct {
 func (c *Crawl) newSeedCheck() *seedCheck {
 	s := &seedCheck{given: map[string]bool{}}
 	for _, seed := range c.Cfg.Seeds {
+		if plain, err := stage.Plain(seed); err == nil {
+			seed = plain
+		}
 		s.given[seed] = true
 		s.same = s.same || !c.Filter.Erased.Match(seed).Allowed // it was here
 	}

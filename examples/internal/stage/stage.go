@@ -81,6 +81,9 @@ func Authority(url string) string {
 	return rest
 }
 
+// Plain returns the canonical form of a URL that was requested explicitly, with the one form of its host's name.
+func Plain(url string) (string, error) { return StepsFor(Item{}, true).Canonical(url) }
+
 // StepsFor returns how to simplify a URL, so that /blog/?utm_source=x is not fetched in addition to
 // /blog/. Seeds and sitemaps were requested explicitly. A redirect may lead from a page to the same
 // one with a session, and would otherwise lead nowhere.

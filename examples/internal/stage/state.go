@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/spinneret-go/spinneret/dedupe/simhash"
-	"github.com/spinneret-go/spinneret/dedupe/weburl"
 	"github.com/spinneret-go/spinneret/fetch"
 	webpage "github.com/spinneret-go/spinneret/fetch/page"
 	"github.com/spinneret-go/spinneret/internal/durable"
@@ -228,7 +227,7 @@ func contentHash(resp *fetch.Response) uint64 {
 
 // HashOfRedirect returns the Hash of a page that redirects to a URL.
 func HashOfRedirect(to string) uint64 {
-	if canonical, err := weburl.Canonical(to); err == nil {
+	if canonical, err := Plain(to); err == nil {
 		to = canonical
 	}
 	return sum([]byte(to), ofLocation)
