@@ -207,7 +207,8 @@ func least(delay time.Duration) time.Duration {
 	return delay - max(delay/20, min(5*time.Millisecond, delay/2))
 }
 
-// instant is how long an answer, or a request that was sent before it came, may be on its way.
+// instant is how long an answer, or a request that was sent before it came, may be on its way. It excuses only
+// requests that keep the delay: those of others come at once after every answer.
 const instant = 2 * time.Millisecond
 
 // chance is how many times a longer pause a crawler may take until it proves nothing: it has other hosts
@@ -355,7 +356,10 @@ func (l *ledger) retryAfter() Verdict {
 	for _, r := range l.log {
 		var before pause // of those known by then, the one that ends last
 		asked[r.Host] = slices.DeleteFunc(asked[r.Host], func(p pause) bool {
-			known := r.Time.Sub(p.Answered) > instant
+			known := r.Time.After(p.Answered)
+			if r.Time.Sub(last[r.Host].Time) >= least(l.Delay) {
+				known = r.Time.Sub(p.Answered) > instant
+			}
 			if known && ends(p.Request).After(ends(before.Request)) {
 				before = p
 			}
