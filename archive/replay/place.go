@@ -179,12 +179,25 @@ func escaped(url string) string {
 
 // spellings undo what a browser escapes. Other programs may send and store a URL without: all of it,
 // or only what is not a space or a percent sign.
-var spellings = func() []*strings.Replacer {
+var spellings = func() []func(string) string {
 	pairs := []string{"%22", `"`, "%27", "'", "%3C", "<", "%3E", ">", "%5C", `\`, "%5E", "^",
 		"%60", "`", "%7B", "{", "%7D", "}"}
-	return []*strings.Replacer{strings.NewReplacer(pairs...),
-		strings.NewReplacer(append(pairs, "%20", " ", "%25", "%")...)}
+	all := strings.NewReplacer(append(pairs, "%20", " ")...)
+	return []func(string) string{strings.NewReplacer(pairs...).Replace,
+		func(s string) string { return all.Replace(barePercents(s)) }}
 }()
+
+// barePercents undoes the escapes of escaped. Of an escape with an escaped percent sign, such as %2541,
+// it would make that of another page.
+func barePercents(s string) string {
+	parts := strings.Split(s, "%25")
+	for i, after := range parts[1:] {
+		if len(after) >= 2 && strings.Trim(after[:2], hexDigits) == "" {
+			parts[i] += "25"
+		}
+	}
+	return strings.Join(parts, "%")
+}
 
 // stored returns a URL as it is in the archive: in another spelling only if that one is not there.
 func (v *Handler) stored(u weburl.URL) weburl.URL {
@@ -204,7 +217,7 @@ func respelled(u weburl.URL) iter.Seq[weburl.URL] {
 		}
 		for _, r := range spellings {
 			other := u
-			other.Path, other.Query = r.Replace(u.Path), r.Replace(u.Query)
+			other.Path, other.Query = r(u.Path), r(u.Query)
 			if (other.Path != u.Path || other.Query != u.Query) && !yield(other) {
 				return
 			}

@@ -52,6 +52,17 @@ func TestSpellingsStayApart(t *testing.T) {
 		"plain")
 }
 
+// An escaped percent sign before two digits is not that of an address, but of another page.
+func TestEscapedEscapesStayApart(t *testing.T) {
+	v := New(archiveOf(t, htmlAt(days(0), "http://a.example/a%41", "other"),
+		htmlAt(days(0), "http://a.example/?q=%26", "other"), htmlAt(days(0), "http://a.example/100%/x%", "found")), Options{})
+	for _, url := range []string{"http://a.example/a%2541", "http://a.example/?q=%2526"} {
+		require.Equal(t, http.StatusNotFound, ask(t, v, v.replayOf(days(0), url)).Code)
+		require.Equal(t, http.StatusNotFound, ask(t, v, at(viewPath, days(0), url)).Code)
+	}
+	require.Contains(t, ask(t, v, v.replayOf(days(0), "http://a.example/100%25/x%25")).Body.String(), "found")
+}
+
 // Directories of any length list what is in them.
 func TestLongDirectories(t *testing.T) {
 	for _, n := range []int{390, 410, 470, 900} {
