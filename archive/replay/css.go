@@ -69,6 +69,7 @@ func (s *sheetRewriter) token() {
 		s.number()
 	case strings.HasPrefix(s.in[s.at:], "<!--"):
 		s.at += len("<!--") // old pages hide their styles in comments
+		s.apart()
 	default:
 		s.other(c)
 	}
@@ -126,8 +127,11 @@ func (s *sheetRewriter) comment() {
 		return
 	}
 	s.at += 2 + end + 2
-	s.out.WriteString("/**/")
+	s.apart()
 }
+
+// apart takes the place of what is left out: what is around it does not become one word.
+func (s *sheetRewriter) apart() { s.out.WriteString("/**/") }
 
 // number copies a number with its unit: "1url(x)" has no URL.
 func (s *sheetRewriter) number() {
@@ -236,6 +240,7 @@ func (s *sheetRewriter) atRule(name string) {
 		} else {
 			s.at = len(s.in)
 		}
+		s.apart()
 		return
 	}
 	s.out.WriteByte('@')

@@ -79,7 +79,7 @@ func TestReplayOfTypesAndEncodings(t *testing.T) {
 	), Options{})
 	for _, tt := range []struct{ name, path, kind, body string }{
 		{"a style sheet becomes UTF-8", "x.css", "text/css; charset=utf-8",
-			`a{b:url("` + v.replayOf(days(0), "http://a.example/") + `%C3%A9")}`},
+			`/**/a{b:url("` + v.replayOf(days(0), "http://a.example/") + `%C3%A9")}`},
 		{"a page in Latin-1", "latin", "text/html; charset=utf-8", "<p>é"},
 		{"a page that declares its encoding", "meta", "text/html; charset=utf-8", "<p>а"},
 		{"a page with a mark of UTF-16", "utf16", "text/html; charset=utf-8", "<p>é"},
