@@ -149,6 +149,7 @@ type pageRewriter struct {
 
 	raw     string // the element whose raw text comes next
 	foreign foreignElements
+	sheet   strings.Builder // of the open style in SVG: comments and tags divide its text, but not its words
 }
 
 func (p *pageRewriter) run(page []byte) {
@@ -160,6 +161,7 @@ func (p *pageRewriter) run(page []byte) {
 		}
 		switch kind {
 		case html.ErrorToken:
+			p.writeSheet()
 			return
 		case html.TextToken:
 			p.text()
@@ -203,20 +205,27 @@ var (
 // text copies text.
 func (p *pageRewriter) text() {
 	text := string(p.z.Text())
-	switch p.raw {
+	switch inStyle := p.foreign.inStyle(); p.raw {
 	case "script":
-		if p.links.scripts {
+		if p.links.scripts && !inStyle {
 			p.out.WriteString(text)
 		}
 	case "style":
 		rewriteCSS(p.out, text, p.links)
 	case "iframe", "noembed", "noframes": // shown only by browsers of the last century
 	default:
-		if p.foreign.inStyle() {
-			text = rewrittenCSS(text, p.links)
+		if !inStyle {
+			_, _ = inText.WriteString(p.out, text)
+		} else if p.sheet.Len() <= maxStyle {
+			p.sheet.WriteString(text)
 		}
-		_, _ = inText.WriteString(p.out, text)
 	}
+}
+
+// writeSheet writes the style in SVG that ends.
+func (p *pageRewriter) writeSheet() {
+	_, _ = inText.WriteString(p.out, rewrittenCSS(p.sheet.String(), p.links))
+	p.sheet.Reset()
 }
 
 // start copies a start tag, or drops it.
@@ -351,10 +360,11 @@ func (p *pageRewriter) nested(page string) (string, bool) {
 	return out.String(), true
 }
 
-// closeStyle writes the end tag of a style in SVG that was closed, so that parsers without SVG find
+// closeStyle writes a style in SVG that was closed, and its end tag, so that parsers without SVG find
 // its end in the right place.
 func (p *pageRewriter) closeStyle(closed bool) {
 	if closed {
+		p.writeSheet()
 		p.out.WriteString("</style>")
 	}
 }
