@@ -115,7 +115,10 @@ func (c *capture) findKind(fields []string) {
 		start := bufio.NewReaderSize(c.body, sniffLen)
 		c.body = start
 		seen, _ := start.Peek(sniffLen)
-		c.kind = http.DetectContentType(seen)
+		c.kind, _, _ = strings.Cut(http.DetectContentType(seen), ";") // a charset in it is no declared one
+		if c.kind == "text/plain" {
+			c.kind = c.sourceKind()
+		}
 	case strings.HasPrefix(media, "multipart/"):
 		c.kind = "application/octet-stream"
 	case c.kind != "":
