@@ -185,3 +185,10 @@ func TestHeadersOfAllResponses(t *testing.T) {
 		}
 	}
 }
+
+// Without a seal an address tells nothing of what is in the archive, not even in which spelling.
+func TestAnAddressWithoutASealTellsNothing(t *testing.T) {
+	v := New(archiveOf(t, htmlAt(days(0), "http://a.example/?q={x}", "y")), Options{})
+	w := ask(t, v, replayPath+"o/s/latest/http://a.example/?q=%7Bx%7D", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document")
+	require.Equal(t, viewPath+"latest/http://a.example/?q=%7Bx%7D", w.Header().Get("Location"))
+}

@@ -19,7 +19,7 @@ import (
 func (v *Handler) replay(w http.ResponseWriter, r *http.Request, tail string) {
 	owner, tail, _ := strings.Cut(tail, "/")
 	seal, tail, _ := strings.Cut(tail, "/")
-	p, ok := v.placeAt(tail)
+	p, ok := parsePlace(tail)
 	switch {
 	case ok && isNavigation(r):
 		// In a separate window it would lack the frame, whose policy prevents scripts from
@@ -37,6 +37,7 @@ func (v *Handler) replay(w http.ResponseWriter, r *http.Request, tail string) {
 		v.redirectTo(w, v.replayAddress(v.owner(p.url), p))
 		return
 	}
+	p.url = v.stored(p.url) // which tells what is in the archive
 	// If a browser does not send the destination of the request, no script runs.
 	scripts := v.opts.Scripts && framed(r)
 	c, err := v.openAt(p)
