@@ -50,7 +50,7 @@ func (l *linker) rewrite(ref string, use usage) (string, bool) {
 	if len(ref) > maxURL && !isPlainData(ref) {
 		return "", false
 	}
-	l.work += len(ref) + len(l.base.Path) + len(l.base.Query)
+	l.work += len(ref) + len(l.base.Host) + len(l.base.Path) + len(l.base.Query)
 	if l.left < 0 || l.work > maxWork {
 		return "", false
 	}
