@@ -142,6 +142,7 @@ func TestSearch(t *testing.T) {
 	for _, tt := range []struct{ name, query, want string }{
 		{"a URL", "url=http://www.example.org/", versionsAddress(millHome)},
 		{"without its scheme", "url=www.example.org", versionsAddress(millHome)},
+		{"with a scheme in capitals", "url=Http://www.example.org/", versionsAddress(millHome)},
 		{"without www", "url=example.org", versionsAddress(millHome)},
 		{"with the other scheme", "url=http://example.net/only-https",
 			versionsAddress("https://example.net/only-https")},

@@ -99,6 +99,10 @@ func (v *Handler) search(w http.ResponseWriter, r *http.Request) {
 // candidates returns the URLs that the user may mean, who may omit the scheme and "www.". A given
 // scheme is tried first, otherwise https, which most sites use.
 func candidates(text string) []string {
+	scheme, after, _ := strings.Cut(text, "://")
+	if scheme = strings.ToLower(scheme); scheme == "http" || scheme == "https" {
+		text = scheme + "://" + after // some keyboards write Http
+	}
 	rest, secure := strings.CutPrefix(text, "https://")
 	plain := false
 	if !secure {
