@@ -130,6 +130,7 @@ func TestHintsLeaveRoom(t *testing.T) {
 		most := 0
 		var watching sync.WaitGroup
 		watching.Go(func() {
+			time.Sleep(3337 * time.Millisecond) // so that it looks between the turns of the crawl, not within one
 			for c.ending.Err() == nil {
 				time.Sleep(10 * time.Second)
 				most = max(most, len(c.Room))
