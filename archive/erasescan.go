@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spinneret-go/spinneret/archive/internal/urlkey"
@@ -136,7 +137,7 @@ func (s *fileScan) record(rec *warc.Record) error {
 	}
 	p.entry.file, p.entry.length = s.number, rec.Length
 	p.end = rec.Offset + rec.Length
-	if p.kind == "metadata" && rec.Get(erasedField) != "" {
+	if p.kind == "metadata" && rec.Get(erasedField) != "" && p.key == "" {
 		return s.flush() // of an erasure before this one
 	}
 	if p.action, err = s.decide(&p); err != nil {
@@ -188,10 +189,8 @@ func readPiece(rec *warc.Record) (p piece, err error) {
 	_, dated := fields.Date()
 	p = piece{kind: rec.Type(), entry: e, version: version, dated: dated, ref: refersTo(fields),
 		links: linksOf(fields)}
-	for _, name := range []string{"WARC-Refers-To", "WARC-Concurrent-To"} {
-		if id := fields.URI(name); id != "" && !version {
-			p.about = append(p.about, id)
-		}
+	if !version {
+		p.about = append(slices.Clip(p.with), fields.URI("WARC-Refers-To"), fields.URI("WARC-Segment-Origin-ID"))
 	}
 	if of.url != "" {
 		p.key, _ = urlkey.Of(strings.Clone(of.url))
@@ -202,7 +201,7 @@ func readPiece(rec *warc.Record) (p piece, err error) {
 // decide returns what happens to a record by itself.
 func (s *fileScan) decide(p *piece) (action int, err error) {
 	for _, id := range p.about {
-		if s.gone[maphash.String(idSeed, id)] {
+		if id != "" && s.gone[maphash.String(idSeed, id)] {
 			return goes, nil
 		}
 	}
