@@ -421,4 +421,6 @@ func (x *index) correctPriors(key string) error {
 }
 
 // Erasing reports whether an erasure is under way, or was interrupted and will be completed.
-func (a *Archive) Erasing() bool { return a.erasing.Load() != nil }
+func (a *Archive) Erasing() bool {
+	return a.erasing.Load() != nil || a.readOnly && exists(a.fs, eraseName)
+}
