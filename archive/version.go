@@ -179,13 +179,13 @@ func (a *Archive) resolveReference(key string, e *entry, ref reference) (found b
 // ownContent returns the content of ours that a revisit of ours refers to: a file of another program may claim its
 // time and its digest for any body.
 func (a *Archive) ownContent(origin string, e *entry, ref reference) (content entry, found bool, err error) {
-	if e.digest == "" || !isOurs(a.index.name(e.file)) {
+	if !isOurs(a.index.name(e.file)) {
 		return content, false, nil
 	}
 	at := entry{time: ref.time, file: math.MaxUint32, offset: maxOffset}
 	err = a.index.back(origin, at, func(before *entry) bool {
 		body := before.body()
-		found = before.time == ref.time && before.digest == e.digest && body.length > 0 && isOurs(a.index.name(body.file))
+		found = before.time == ref.time && before.digest.repeated() == e.digest.repeated() && body.length > 0 && isOurs(a.index.name(body.file))
 		content = *before
 		return !found && before.time == ref.time
 	})
