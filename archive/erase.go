@@ -85,9 +85,10 @@ type erasure struct {
 	archive *Archive
 	matcher *matcher
 	reason  string
-	gone    map[uint64]bool // hashes of the IDs of records that go, and of their places
-	kept    []warc.Field    // digests of what stays of the files with holes
-	bytes   int64           // of all records that go
+	gone    map[uint64]bool   // hashes of the IDs of records that go, and of their places
+	asked   map[uint64]string // keys of versions that repeat others and answer no plain GET, by hashes of their places
+	kept    []warc.Field      // digests of what stays of the files with holes
+	bytes   int64             // of all records that go
 	report  Report
 	moves   *mover
 	listed  bool // the index has entries that are selected: their records may be damaged
@@ -143,7 +144,7 @@ func (a *Archive) Erase(ctx context.Context, s Selection, reason string) (Report
 		return Report{}, ErrClosed
 	}
 	e := &erasure{ID: warc.NewID(), Selection: s, Time: time.Now().UTC(), Holes: map[string][]hole{},
-		Sums: map[string]string{}, archive: a, reason: reason, gone: map[uint64]bool{}}
+		Sums: map[string]string{}, archive: a, reason: reason, gone: map[uint64]bool{}, asked: map[uint64]string{}}
 	err := a.resumeErase(ctx)
 	if err == nil {
 		e.matcher, err = s.matcher()
@@ -371,6 +372,9 @@ func (e *erasure) reachable() error {
 	for l, err := range x.scan(urlkey.All) {
 		if err != nil {
 			return err
+		}
+		if !isPlain(l.url) && (l.entry.kind == Unchanged || l.entry.content.length > 0) {
+			e.asked[placeOf(l.entry.file, l.entry.offset)] = l.url
 		}
 		if !e.matcher.matches(l.url, l.entry.time, l.entry.digest) {
 			continue

@@ -233,7 +233,8 @@ func (s *fileScan) decide(p *piece) (action int, err error) {
 // find finds what the index knows of a version, and its body.
 func (s *fileScan) find(p *piece) (err error) {
 	a := s.archive
-	p.at, p.stored, p.found, err = a.index.answer(p.key, &p.entry)
+	p.at = cmp.Or(s.asked[placeOf(p.entry.file, p.entry.offset)], p.key)
+	p.stored, p.found, err = a.index.value(p.at, &p.entry)
 	if err == nil && p.found && p.stored.kind == Unchanged && p.stored.content.length == 0 {
 		err = a.resolve(p.at, &p.stored, p.ref)
 	}
