@@ -192,12 +192,13 @@ func (v *verifier) record(rec *warc.Record, name string, number uint32, p *pairs
 	return nil
 }
 
-// answered compares a version with its entry. If its request is missing, it may have been indexed with it.
+// answered compares a version with its entry. If its request is missing, it may have been indexed with it. In files of
+// other programs that is a fault of its own: a URL has as many answers to different requests as their writers like.
 func (v *verifier) answered(r *answered) error {
 	key, _ := r.key()
 	e := &r.entry
 	stored, found, err := v.archive.index.value(key, e)
-	if err == nil && !found && r.request.length == 0 {
+	if err == nil && !found && r.request.length == 0 && isOurs(r.file) {
 		plain, _ := urlkey.Of(r.url)
 		key, stored, found, err = v.archive.index.answer(plain, e)
 	}
