@@ -122,9 +122,10 @@ type hole struct {
 //
 // Erase reads all files twice, and writes those anew that have something to erase; each replaces the old one at
 // once. So no other program may be writing to a file in the directory: what it writes afterwards is lost. If a file is
-// not finished, or grows while it is read, nothing is erased, and the error names it. Erase takes some 100 bytes of memory for each record that goes, or repeats another as
-// an answer to anything but a plain GET: select one span of time after the other if that is too much. Captures may be appended meanwhile, and
-// are not erased. Other goroutines and processes see the archive before or after it. A version that was found before
+// not finished, or grows while it is read, nothing is erased, and the error names it. Erase takes some 100 bytes
+// of memory for each record that goes, or that repeats another as an answer to anything but a plain GET: select
+// one span of time after the other if that is too much. Captures may be appended meanwhile, and are not
+// erased. Other goroutines and processes see the archive before or after it. A version that was found before
 // may have moved, or be gone: reading it then fails with [ErrNotFound], until it is looked up again. If the process ends,
 // the archive is closed, or Erase fails, then either nothing was erased, or [Open] or the next Erase
 // first completes it.
