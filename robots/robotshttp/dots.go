@@ -23,8 +23,7 @@ func match(rules robotstxt.Rules, page string) robotstxt.Verdict {
 }
 
 // decoders say what separates segments: a slash; that or an escaped one, for servers that decode first;
-// that or a backslash, as for browsers and for servers on Windows; or any of them. The last one finds
-// dot segments wherever another one does, but for parameters. An escaped dot is a dot for all (RFC 3986, 6.2.2.2), and
+// that or a backslash, as for browsers and for servers on Windows; or any of them. An escaped dot is a dot for all (RFC 3986, 6.2.2.2), and
 // net/http sends a backslash escaped.
 var decoders = [...]*strings.Replacer{
 	strings.NewReplacer("%2e", ".", "%2E", "."),
@@ -86,15 +85,42 @@ func isTooLong(page string) bool {
 	return isDotted(path)
 }
 
-// isDotted reports whether a path has dot segments for any server.
+// isDotted reports whether a path has dot segments for any server: one or two dots between separators, or
+// between one and a parameter. It takes no memory, as the path may have megabytes.
 func isDotted(path string) bool {
-	all := decoders[len(decoders)-1]
-	return hasDots(withoutParams(all.Replace(path))) || hasDots(all.Replace(withoutParams(path)))
+	dots := -1 // in the segment so far, if it has nothing else
+	for path != "" {
+		var c byte
+		switch c, path = cutByte(path); {
+		case c != '/' && c != ';' && (c != '.' || dots < 0):
+			dots = -1
+		case c == '.':
+			dots++
+		case dots == 1 || dots == 2:
+			return true
+		case c == '/':
+			dots = 0
+		default:
+			dots = -1
+		}
+	}
+	return dots == 1 || dots == 2
 }
 
-func hasDots(path string) bool {
-	return strings.Contains(path, "/./") || strings.Contains(path, "/../") ||
-		strings.HasSuffix(path, "/.") || strings.HasSuffix(path, "/..")
+// cutByte cuts off the first byte, decoded if that may be of a dot segment. A backslash separates as well.
+func cutByte(path string) (first byte, rest string) {
+	switch path[:min(3, len(path))] {
+	case "%2e", "%2E":
+		return '.', path[3:]
+	case "%2f", "%2F", "%5c", "%5C":
+		return '/', path[3:]
+	case "%3b", "%3B":
+		return ';', path[3:]
+	}
+	if path[0] == '\\' {
+		return '/', path[1:]
+	}
+	return path[0], path[1:]
 }
 
 // withoutParams drops what follows a semicolon in each segment (RFC 3986, 3.3).

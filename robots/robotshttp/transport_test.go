@@ -10,6 +10,7 @@ import (
 	"net/http/httptrace"
 	"net/url"
 	"os"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -221,6 +222,19 @@ func TestLongURLsWithDots(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, resp.Body.Close())
 	}
+}
+
+// TestALongURLTakesLittleMemory: a server can redirect to megabytes of slashes, which are as many segments.
+func TestALongURLTakesLittleMemory(t *testing.T) {
+	client, _ := newWeb().client(robots.Options{Agent: "foo"})
+	path := "/;" + strings.Repeat("/", 1<<20)
+	r := &http.Request{Method: http.MethodGet, URL: &url.URL{Scheme: "http", Host: "free.test", Opaque: path}}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := client.Transport.RoundTrip(r)
+	runtime.ReadMemStats(&after)
+	require.NoError(t, err)
+	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(20*len(path)))
 }
 
 // TestAFailureOfAnotherTenant: a Transport does not fail because the base of another one with the
