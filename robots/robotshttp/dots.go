@@ -51,11 +51,13 @@ func readings(page string) iter.Seq[string] {
 		if !isDotted(path) {
 			return
 		}
-		bare := withoutParams(path)
+		bare := withoutParams(path, false)
 		var yielded []string // most readings of most paths are the same, and a check may take long
 		for _, decoder := range decoders {
 			decoded := decoder.Replace(path)
-			for _, decoded := range []string{decoded, withoutParams(decoded), decoder.Replace(bare)} {
+			for _, decoded := range []string{
+				decoded, withoutParams(decoded, true), withoutParams(decoded, false), decoder.Replace(bare),
+			} {
 				resolved := withoutDots(decoded)
 				for _, reading := range []string{resolved, merged(resolved), withoutDots(merged(decoded))} {
 					if slices.Contains(yielded, reading) {
@@ -71,7 +73,7 @@ func readings(page string) iter.Seq[string] {
 	}
 }
 
-// maxDotted bounds the length of a URL whose path has dot segments. It is checked up to 36 times, which takes
+// maxDotted bounds the length of a URL whose path has dot segments. It is checked up to 48 times, which takes
 // a second at this length with the worst robots.txt, and all readings are kept meanwhile; net/http follows
 // redirects to URLs of 10 MB.
 const maxDotted = 1 << 10
@@ -123,14 +125,17 @@ func cutByte(path string) (first byte, rest string) {
 	return path[0], path[1:]
 }
 
-// withoutParams drops what follows a semicolon in each segment (RFC 3986, 3.3).
-func withoutParams(path string) string {
+// withoutParams drops what follows a semicolon in each segment (RFC 3986, 3.3), or only in dot segments.
+func withoutParams(path string, ofDots bool) string {
 	if !strings.Contains(path, ";") && !strings.Contains(path, "%3") {
 		return path
 	}
-	segments := strings.Split(semicolons.Replace(path), "/")
+	segments := strings.Split(path, "/")
 	for i, segment := range segments {
-		segments[i], _, _ = strings.Cut(segment, ";")
+		name, _, _ := strings.Cut(semicolons.Replace(segment), ";")
+		if !ofDots || name == "." || name == ".." {
+			segments[i] = name
+		}
 	}
 	return strings.Join(segments, "/")
 }

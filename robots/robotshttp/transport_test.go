@@ -169,7 +169,8 @@ func TestDotsLeadNowhereElse(t *testing.T) {
 // TestServersResolveDotsDifferently: the strictest reading of a path counts.
 func TestServersResolveDotsDifferently(t *testing.T) {
 	w := newWeb()
-	w.pages["http://d.test/robots.txt"] = "user-agent: *\ndisallow: /private\ndisallow: /z/secret\ndisallow: /deep/x/y\n"
+	w.pages["http://d.test/robots.txt"] = "user-agent: *\ndisallow: /private\ndisallow: /z/secret\ndisallow: /deep/x/y\n" +
+		"disallow: /shop;id\ndisallow: /shop%3bq\n"
 	client, _ := w.client(robots.Options{Agent: "foo"})
 	send := func(target string) error {
 		r := &http.Request{Method: http.MethodGet, URL: &url.URL{Scheme: "http", Host: "d.test", Opaque: "//d.test" + target}}
@@ -189,6 +190,7 @@ func TestServersResolveDotsDifferently(t *testing.T) {
 		"/x/..//private", "/x/../private?/../a",
 		"/y/..%2fprivate/x", "/a;q%2Fp/..%2Fprivate/x", `/a;\b/..\private/x`, `/a;%5Cb/..%5Cprivate/x`, // params go first
 		"/x/..;/private/y", "/x/..;a=b/private", "/.;/private", "/x/%2e%2e;/private", "/x/..%3b/private/y", "/x;a/..;b/private;c/y",
+		"/x/..;/shop;id=1", "/x/%2e%2E;y/shop;id", "/x/..%3b/shop%3Bq=1", "/x/..;%2fshop;id", // or stay, as in rules
 	} {
 		require.ErrorIs(t, send(disallowed), robots.ErrDisallowed, disallowed)
 	}
