@@ -300,12 +300,19 @@ func (refusal) Local() bool { return true }
 // us ask this one for what it forbids.
 func (c rulesContext) roundTrip(r *http.Request) (*http.Response, error) {
 	page := httpurl.Requested(r.URL)
+	if isTooLong(page) {
+		return nil, errTooLong
+	}
 	own := hostOf(page) == c.host && // however a redirect writes it
 		(c.at == c.host || r.URL.Scheme == c.scheme) // the server with another scheme is at another port
 	if !own && !isRules(r.URL) {
 		rules, known := c.by.cache.Get(page, time.Now())
-		if verdict := match(rules, page); known && !verdict.Allowed {
+		switch verdict := match(rules, page); {
+		case !known || verdict.Allowed:
+		case verdict.Line > 0:
 			return nil, refusal((&robots.DisallowedError{URL: page, Verdict: verdict}).Error())
+		default:
+			return nil, refusal("robotshttp: the robots.txt of " + r.URL.Host + ", to which it redirects, cannot be fetched")
 		}
 	}
 	if own && c.at != c.host {

@@ -383,6 +383,34 @@ func TestAForbiddenRedirect(t *testing.T) {
 	require.Equal(t, []string{"http://b.test/robots.txt", "http://b.test/", "http://a.test/robots.txt"}, asked)
 }
 
+// A robots.txt redirects to a long URL with dot segments, of its own host or another one, or to a host that is
+// out of reach, which no rule forbids.
+func TestRedirectsThatAreNotFollowed(t *testing.T) {
+	long := strings.Repeat("a/", 512) + "..;y/x" // plain ones are resolved
+	w := newWeb()
+	w.pages["http://own.test/robots.txt"] = "http://own.test/" + long
+	w.pages["http://other.test/robots.txt"] = "http://free.test/" + long
+	w.pages["http://lost.test/robots.txt"] = "http://down.test/x"
+	base := roundTrip(func(r *http.Request) (*http.Response, error) {
+		if r.URL.Host == "down.test" {
+			return nil, io.ErrUnexpectedEOF
+		}
+		return w.RoundTrip(r)
+	})
+	client := &http.Client{Transport: robotshttp.NewTransport(base, robots.Options{Agent: "foo"})}
+	_, err := client.Get("http://down.test/")
+	require.ErrorIs(t, err, robots.ErrUnreachable)
+	for host, want := range map[string]string{
+		"own": "dot segments", "other": "dot segments", "lost": "robots.txt of down.test, to which it redirects, cannot be fetched",
+	} {
+		_, err := client.Get("http://" + host + ".test/page")
+		require.ErrorIs(t, err, robots.ErrUnreachable)
+		require.ErrorContains(t, err, want)
+		require.NotContains(t, err.Error(), "line 0")
+	}
+	require.Len(t, w.log, 3)
+}
+
 // A caller that requests a robots.txt gets it, without another request before it.
 func TestTheFileItself(t *testing.T) {
 	w := newWeb()
