@@ -90,7 +90,11 @@ const maxDrain = 64 << 10
 // transport asked for it explicitly or the server sent it unasked.
 func decoded(resp *http.Response) (io.Reader, error) {
 	isNone := func(coding string) bool { return coding == "" || coding == "identity" }
-	all := strings.Split(strings.Join(resp.Header.Values("Content-Encoding"), ","), ",")
+	field := strings.Join(resp.Header.Values("Content-Encoding"), ",")
+	if len(field) > maxField {
+		return nil, errors.New("robots: unknown content coding, by too long a field")
+	}
+	all := strings.Split(field, ",")
 	for i := range all {
 		all[i] = strings.ToLower(strings.TrimSpace(all[i]))
 	}

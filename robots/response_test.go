@@ -120,6 +120,10 @@ func TestReadResponse(t *testing.T) {
 			w.Header().Set("Content-Encoding", "compress")
 			fmt.Fprint(w, file)
 		}, false},
+		"a coding by a long field": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Encoding", strings.Repeat("identity,", maxField)) // net/http accepts 10 MiB
+			fmt.Fprint(w, file)
+		}, false},
 		"a part": {func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusPartialContent)
 			fmt.Fprint(w, file)
