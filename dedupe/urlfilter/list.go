@@ -39,7 +39,7 @@ type rules struct{ deny, allow matcher }
 // Equivalent escapes are equal, so an entry with ~ also matches %7E; a pattern may match the URL as it is,
 // too. URLs that match no entry are allowed, as are URLs that match entries of both kinds. So a star and
 // some lines with a plus make an allowlist. A line of 64 KiB or more, or with a CR within, is an error, and
-// so is a URL with a fragment: a comment has a line of its own.
+// so is a URL with a fragment, since a comment has a line of its own, or a tab in a host or a URL.
 func (l *List) Reload(r io.Reader, file string) (err error) {
 	next := &rules{}
 	for n, text := range entries(r, &err) {
@@ -187,6 +187,8 @@ func canonical(text, reason string) (url, why string) {
 		return "", reason
 	case strings.Contains(text, "#"):
 		return "", "has a fragment, as no canonical URL has"
+	case strings.Contains(strings.TrimSpace(text), "\t"): // URLs ignore it, and what follows is no part of one
+		return "", "has a tab: each entry has a line of its own"
 	case strings.HasPrefix(host, ".") || strings.Contains(host, "*"):
 		// The standard allows such hosts, but no page has one.
 		return "", "has a wildcard; the host alone stands for all hosts under it"

@@ -120,6 +120,11 @@ func TestBadEntriesAreNamed(t *testing.T) {
 		"example.com.":          "",
 		"https://a.example/#!/": "has a fragment",
 
+		"0.0.0.0\tads.example":     "has a tab", // a hosts file: it was the host 0.0.0.0ads.example
+		"https://a.example/\tspam": "has a tab",
+		"=https://a.example/\tx":   "has a tab",
+		"=\thttps://a.example/x":   "",
+
 		"=https://a.example/page # why": "has a fragment", // it was that of /page%20
 		"=https://a.example/page#top":   "has a fragment",
 		"example.com# why":              "has a fragment",

@@ -126,6 +126,11 @@ func TestSeedsReportsEachBadLine(t *testing.T) {
 	require.Equal(t, []string{"https://b.example/"}, urls, "not /x%20")
 	require.ErrorContains(t, err, "f:1: \"a.example/x # why\" has a comment")
 
+	urls, err = urlfilter.Seeds(strings.NewReader("a.example/\t0.5\nb.example/x \t# why\n\tc.example\t\n"), "f")
+	require.Equal(t, []string{"https://c.example/"}, urls, "neither /0.5 nor /x%20")
+	require.ErrorContains(t, err, "f:1: \"a.example/\\t0.5\" has a tab")
+	require.ErrorContains(t, err, "f:2: ")
+
 	for _, end := range []string{"\n", "\r\n"} {
 		long := strings.Repeat("x", 1<<16-3) // the longest line
 		text := strings.Join([]string{"a.example", long, "#" + long, "", "b.example", "no:", "c.example"}, end)

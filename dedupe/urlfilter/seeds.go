@@ -59,7 +59,7 @@ func isLocal(host string) bool {
 }
 
 // Seeds reads seeds, one per line, as [Seed] accepts them. Empty lines and lines that begin with #
-// are skipped; a comment behind a URL makes a line bad. The error joins a [SyntaxError] for each bad line;
+// are skipped; a comment behind a URL, or a tab, makes a line bad. The error joins a [SyntaxError] for each bad line;
 // the seeds of the other lines are returned nevertheless. A line of 64 KiB or more, or with a CR within,
 // ends the reading with another error. The file name is only for errors.
 func Seeds(r io.Reader, file string) (urls []string, err error) {
@@ -69,6 +69,8 @@ func Seeds(r io.Reader, file string) (urls []string, err error) {
 		switch {
 		case err != nil:
 			bad = append(bad, &SyntaxError{file, n, line, "is not an http(s) URL"})
+		case strings.Contains(line, "\t"): // a URL ignores it, so the next column would be part of the path
+			bad = append(bad, &SyntaxError{file, n, line, "has a tab: each URL has a line of its own"})
 		case strings.Contains(line, " #"):
 			bad = append(bad, &SyntaxError{file, n, line, "has a comment, which needs a line of its own"})
 		default:
