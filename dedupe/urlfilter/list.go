@@ -168,7 +168,8 @@ func (m *matcher) add(text string, e entry) (reason string) {
 		switch {
 		case reason != "":
 			return reason
-		case url != "http://"+host+"/" && url != "http://["+host+"]/":
+		case strings.HasPrefix(text, "/"), strings.HasPrefix(text, `\`), // after a scheme, any number of them count as two
+			url != "http://"+host+"/" && url != "http://["+host+"]/":
 			return neither
 		}
 		m.longestHost = max(m.longestHost, len(host))

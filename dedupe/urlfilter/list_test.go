@@ -108,6 +108,11 @@ func TestBadEntriesAreNamed(t *testing.T) {
 		"example.com:81":        "is neither a host",
 		"/(/":                   "is not a regular expression",
 		"//":                    "is neither a host",
+		"/private":              "is neither a host", // a path was the host of that name
+		"/private/secret/x":     "is neither a host",
+		"+/public":              "is neither a host",
+		"//example.com":         "is neither a host",
+		`\\example.com`:         "is neither a host",
 		"ftp://example.com/":    "is not an http(s) URL",
 		"=example.com":          "is not an http(s) URL after the equals sign",
 		"+":                     "is neither a host",
