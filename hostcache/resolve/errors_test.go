@@ -276,6 +276,8 @@ func TestHalfAnAnswerOfAnOutageIsForgotten(t *testing.T) {
 		require.ErrorIs(t, r.Ping(t.Context()), resolve.ErrServerFailure)
 		broken.Store(false)
 		require.NoError(t, r.Ping(t.Context()))
+		_, known := r.Cached("a.test")
+		require.False(t, known, "Addr asks again, and gets another address")
 		_, err = r.LookupNetIP(t.Context(), "ip4", "a.test")
 		require.NoError(t, err)
 	})

@@ -228,8 +228,9 @@ func (r *Resolver) Cached(host string) (addr netip.Addr, known bool) {
 	}
 	addrs := r.local(space[:0], name)
 	if len(addrs) == 0 {
-		a, _ := r.cache.Get(name)
-		addrs = a.append(addrs)
+		if a, _ := r.cache.Get(name); !r.isStale(a) {
+			addrs = a.append(addrs)
+		}
 	}
 	if len(addrs) == 0 {
 		return addr, false
