@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"path/filepath"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -50,6 +51,30 @@ func TestALookupWhoseServerCannotBeFound(t *testing.T) {
 			require.Error(t, r.Ping(t.Context()))
 		})
 	}
+}
+
+// TestFailuresEndWithTheProcess: an outage that is over has forgotten them, and the next process knows of none.
+func TestFailuresEndWithTheProcess(t *testing.T) {
+	file, broken := filepath.Join(t.TempDir(), "names"), true
+	opts := resolve.Options{Lookup: func(context.Context, string) ([]netip.Addr, time.Duration, error) {
+		if broken {
+			return nil, 0, resolve.ErrServerFailure
+		}
+		return []netip.Addr{netip.MustParseAddr("192.0.2.1")}, time.Hour, nil
+	}}
+	r, err := resolve.Open(file, opts)
+	require.NoError(t, err)
+	_, err = r.Addr(t.Context(), "a.test")
+	require.ErrorIs(t, err, resolve.ErrServerFailure)
+	require.Error(t, r.Ping(t.Context()))
+	broken = false
+	require.NoError(t, r.Ping(t.Context()))
+	require.NoError(t, r.Save())
+
+	r, err = resolve.Open(file, opts)
+	require.NoError(t, err)
+	_, err = r.Addr(t.Context(), "a.test")
+	require.NoError(t, err)
 }
 
 func TestALookupThatFindsNoHost(t *testing.T) {

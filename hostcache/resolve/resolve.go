@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/netip"
 	"strings"
@@ -174,7 +175,7 @@ func New(o Options) *Resolver {
 }
 
 // Open returns a Resolver that starts with what [Resolver.Save] wrote to a file, if that exists. When that
-// expires, the Options of its time have decided.
+// expires, the Options of its time have decided. Failures are not among it: nobody knows what outages there were.
 // Errors are those of [hostcache.Open]: with one that wraps [hostcache.ErrCorrupt] the Resolver is
 // usable, and has the entries before the damage.
 func Open(file string, o Options) (*Resolver, error) {
@@ -184,6 +185,7 @@ func Open(file string, o Options) (*Resolver, error) {
 	}
 	r := newResolver(o)
 	r.cache = cache
+	r.outages.Store(2 + 2*rand.Uint32N(1<<30)) // another number than that of a failure in the file
 	return r, err
 }
 
