@@ -31,6 +31,7 @@ func TestALookupWhoseServerCannotBeFound(t *testing.T) {
 			_, err := new(net.Dialer).DialContext(ctx, "tcp", "192.0.2.1")
 			return err
 		},
+		"of another Cache": func(context.Context) error { return fmt.Errorf("doh: %w", hostcache.ErrStored) },
 		"by another Resolver": func(ctx context.Context) error {
 			_, err := names.DialContext(ctx, "tcp", "doh.test:443")
 			return err

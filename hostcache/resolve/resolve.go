@@ -366,6 +366,8 @@ func (r *Resolver) fetch(ctx context.Context, name string) (answer, time.Duratio
 		err = hostcache.ErrNegative
 	case errors.Is(err, ErrServerFailure):
 		return failed, min(failureTTL, longest), storedError{err}
+	case err != nil:
+		return answer{}, 0, err // not stored, even if it wraps an error of another hostcache.Cache
 	}
 	a, ttl := newAnswer(found.addrs), min(max(found.ttl, r.opts.MinTTL), longest)
 	if found.half {
