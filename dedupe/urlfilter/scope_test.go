@@ -102,6 +102,7 @@ func TestSeed(t *testing.T) {
 		"example.org:80/http://x":   "https://example.org:80/http://x",
 		"example.org?x=http://y":    "https://example.org/?x=http://y",
 		"example.org#a:b":           "https://example.org/",
+		"//example.org/a":           "https://example.org/a",
 	} {
 		got, err := urlfilter.Seed(text)
 		require.NoError(t, err, text)
@@ -109,6 +110,7 @@ func TestSeed(t *testing.T) {
 	}
 	for _, text := range []string{
 		"", "http://", "ftp://a.example/", "two words.example", "mailto:me@a.example", ":",
+		"/news", "/tmp/seeds.txt", "./seeds.txt", "../seeds.txt",
 	} {
 		_, err := urlfilter.Seed(text)
 		require.ErrorContains(t, err, fmt.Sprintf("%q", text))

@@ -13,10 +13,12 @@ import (
 )
 
 // Seed returns the canonical URL for text that a person typed. A missing scheme means https, or
-// http for local names, which rarely have certificates.
+// http for local names, which rarely have certificates. A path, such as /news or ./seeds.txt, is an error.
 func Seed(text string) (url string, err error) {
 	text = strings.TrimSpace(text)
-	if !lacksScheme(text) {
+	if isPath(text) {
+		err = errors.New("a path without a host")
+	} else if !lacksScheme(text) {
 		url, err = weburl.Canonical(text)
 	} else if url, err = weburl.Canonical("http://" + text); err == nil && !isLocal(weburl.Host(url)) {
 		url, err = weburl.Canonical("https://" + text)
@@ -44,6 +46,11 @@ func SeedPrefix(text string) (prefix string, err error) {
 		prefix = strings.TrimSuffix(longer, "x")
 	}
 	return prefix, nil
+}
+
+// isPath reports whether text is a path. After a scheme, its first segment would be a host.
+func isPath(text string) bool {
+	return strings.HasPrefix(text, ".") || strings.HasPrefix(text, "/") && !strings.HasPrefix(text, "//")
 }
 
 // lacksScheme distinguishes www.example.org:8080 from mailto:someone@example.org: a port is a
