@@ -1,6 +1,10 @@
 package exact
 
-import "github.com/spinneret-go/spinneret/internal/vfs"
+import (
+	"errors"
+
+	"github.com/spinneret-go/spinneret/internal/vfs"
+)
 
 // deferred are the sightings that merges decide on. Those of the merge that is under way come
 // first, and then those that the next one decides on.
@@ -133,32 +137,35 @@ func (s *Set) Merge() error {
 	if err := s.refusal(); err != nil {
 		return err
 	}
-	if err := s.mergeAll(s.refusal); err != nil {
+	err := s.mergeAll(s.refusal)
+	if err != nil && !errors.Is(err, ErrCorrupt) {
 		return err
 	}
-	return s.sync()
+	return errors.Join(err, s.sync())
 }
 
 // mergeAll decides on all URLs that were deferred before the call. It requires that s.mu is held,
-// and unlocks it between the steps.
-func (s *Set) mergeAll(refusal func() error) error {
+// and unlocks it between the steps. What is lost does not end it.
+func (s *Set) mergeAll(refusal func() error) (lost error) {
 	d := &s.deferred
 	for range 2 { // the merge that is under way, and one of what was deferred since
 		if d.merge == nil && len(d.sightings) == 0 {
-			return nil
+			return lost
 		}
 		if d.merge == nil {
 			s.beginMerge()
 		}
 		for m := d.merge; d.merge == m; {
-			if err := s.stepMerge(); err != nil {
-				return err
+			err := s.stepMerge()
+			lost = errors.Join(lost, err)
+			if err != nil && d.merge == m {
+				return lost
 			}
 			s.pause()
 			if err := refusal(); err != nil {
-				return err
+				return errors.Join(lost, err)
 			}
 		}
 	}
-	return nil
+	return lost
 }

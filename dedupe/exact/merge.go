@@ -1,6 +1,7 @@
 package exact
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math/bits"
@@ -35,6 +36,7 @@ type merge struct {
 	out     durable.Writer
 	added   map[fingerprint]bool // by Add, or lost
 	owed    bool                 // the next call does a step
+	lost    error                // why some of the sightings were given up; the last step returns it
 
 	steps int64 // estimate when it began
 	due   int64 // steps, multiplied by deferred.reserve
@@ -92,6 +94,7 @@ func (s *Set) stepMerge() error {
 	}
 	if m.phase++; m.phase == len(phases) {
 		s.endMerge(m)
+		return m.lost
 	}
 	return nil
 }
@@ -184,7 +187,7 @@ func (s *Set) appendUnknown(m *merge) (done bool, err error) {
 		m.items = newPileReader(s.deferred.spare, m.kept, &s.stats.Read)
 	}
 	n := min(s.fresh.limit()-s.fresh.n, m.end-m.at, maxAppends)
-	n, lost, err := s.appendAll(m, m.all[m.at:m.at+n])
+	n, err = s.appendAll(m, m.all[m.at:m.at+n])
 	if err != nil {
 		s.log.torn, m.items = true, nil // a retry reads again
 		return false, err
@@ -196,14 +199,13 @@ func (s *Set) appendUnknown(m *merge) (done bool, err error) {
 	}
 	m.at += n
 	m.left -= n
-	return false, lost
+	return false, nil
 }
 
 // appendAll completes the items of the pile and writes them to the log as entries, unless Add has
-// added them. It returns the number of sightings that are done, and an error if one of them is lost. For
-// an item that was spilled to the file, it checks that the URL still has its fingerprint. The caller's
+// added them. It returns the number of sightings that are done. For an item that was spilled to the file, it checks that the URL still has its fingerprint. The caller's
 // data is not checked, since a checksum would have to be computed for known URLs, too.
-func (s *Set) appendAll(m *merge, all []sighting) (n int, lost, err error) {
+func (s *Set) appendAll(m *merge, all []sighting) (n int, err error) {
 	m.out = durable.Writer{To: s.log.file, At: s.log.end, Buf: m.out.Buf[:0]}
 	next := s.log
 	next.starts = next.starts[:len(next.starts):len(next.starts)]
@@ -221,11 +223,11 @@ func (s *Set) appendAll(m *merge, all []sighting) (n int, lost, err error) {
 		}
 		switch {
 		case errors.Is(err, ErrCorrupt): // a retry would find the same, and no merge would ever end
-			lost, m.added[print] = err, true
+			m.lost, m.added[print] = cmp.Or(m.lost, err), true
 			s.recent.forget(print)
 			continue
 		case err != nil:
-			return 0, nil, err
+			return 0, err
 		}
 		next.note()
 		next.record = next.appendRecord(next.record[:0], item)
@@ -234,9 +236,9 @@ func (s *Set) appendAll(m *merge, all []sighting) (n int, lost, err error) {
 		next.next++
 	}
 	if err := m.out.Flush(); err != nil {
-		return 0, nil, fmt.Errorf("exact: write entries: %w", err)
+		return 0, fmt.Errorf("exact: write entries: %w", err)
 	}
 	s.stats.Written += next.end - s.log.end
 	s.log = next
-	return n, lost, nil
+	return n, nil
 }

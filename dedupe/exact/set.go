@@ -350,7 +350,7 @@ func (s *Set) Stats() Stats {
 }
 
 // Close merges, syncs and closes the files. The Set cannot be used afterwards. An error leaves the
-// files as after a crash.
+// files as after a crash, except for a [CorruptError] of deferred URLs, which means what it means for [Set.Merge].
 func (s *Set) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -363,8 +363,8 @@ func (s *Set) Close() error {
 		err = s.mergeAll(s.broken)
 	}
 	s.closed = true // calls that get s.mu while it is unlocked must fail
-	if err == nil {
-		err = s.sync()
+	if err == nil || errors.Is(err, ErrCorrupt) {
+		err = errors.Join(err, s.sync())
 	}
 	return errors.Join(err, s.closeFiles())
 }
