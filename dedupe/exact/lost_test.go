@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -71,4 +72,68 @@ func (f fullLog) WriteAt(b []byte, at int64) (int, error) {
 		return 0, syscall.ENOSPC
 	}
 	return f.File.WriteAt(b, at)
+}
+
+// A sectorFS cannot read a byte of the file of deferred URLs while it is bad.
+type sectorFS struct {
+	*vfs.Mem
+	bad bool
+}
+
+func (fs *sectorFS) Create(name string) (vfs.File, error) {
+	f, err := fs.Mem.Create(name)
+	return sectorFile{f, fs, name == pileNames[0]}, err
+}
+
+type sectorFile struct {
+	vfs.File
+	fs   *sectorFS
+	pile bool
+}
+
+func (f sectorFile) ReadAt(b []byte, at int64) (int, error) {
+	if f.fs.bad && f.pile && at <= 50000 && at+int64(len(b)) > 50000 {
+		return 0, syscall.EIO
+	}
+	return f.File.ReadAt(b, at)
+}
+
+// TestUnreadablePile has an unreadable byte in the file of deferred URLs. It may be readable again after a
+// moment, so nothing is lost at first, and no files pile up meanwhile. After a minute the merge goes on
+// without it.
+func TestUnreadablePile(t *testing.T) {
+	fs := &sectorFS{Mem: vfs.NewMem(), bad: true}
+	s, err := open(fs, Options{Memory: MinMemory})
+	require.NoError(t, err)
+	add(t, s, "https://example.com/") // so that the log is not empty
+	deferMany(t, s, 20000)
+	for range 100 {
+		require.ErrorIs(t, s.Merge(), syscall.EIO)
+	}
+	names, err := fs.List()
+	require.NoError(t, err)
+	require.Less(t, len(names), 10, "files")
+	for range 2 { // the read that failed was for two steps
+		s.deferred.merge.unread = time.Now().Add(-2 * time.Minute)
+		err = s.Merge()
+	}
+	require.ErrorIs(t, err, ErrCorrupt)
+	require.NoError(t, s.Merge())
+	lost := 20001 - int(s.Stats().URLs)
+	require.Positive(t, lost)
+	require.Equal(t, 1, lost)
+	require.NoError(t, s.Close())
+}
+
+// TestUnreadablePileForAMoment loses nothing.
+func TestUnreadablePileForAMoment(t *testing.T) {
+	fs := &sectorFS{Mem: vfs.NewMem(), bad: true}
+	s, err := open(fs, Options{Memory: MinMemory})
+	require.NoError(t, err)
+	deferMany(t, s, 20000)
+	require.ErrorIs(t, s.Merge(), syscall.EIO)
+	fs.bad = false
+	require.NoError(t, s.Merge())
+	require.EqualValues(t, 20000, s.Stats().URLs)
+	require.NoError(t, s.Close())
 }

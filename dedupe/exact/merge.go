@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math/bits"
 	"slices"
+	"syscall"
+	"time"
 
 	"github.com/spinneret-go/spinneret/internal/durable"
 )
@@ -37,6 +39,7 @@ type merge struct {
 	added   map[fingerprint]bool // by Add, or lost
 	owed    bool                 // the next call does a step
 	lost    error                // why some of the sightings were given up; the last step returns it
+	unread  time.Time            // since when the file of items cannot be read
 
 	steps int64 // estimate when it began
 	due   int64 // steps, multiplied by deferred.reserve
@@ -50,6 +53,12 @@ const (
 	maxBytes   = 1 << 20 // of entries
 	smallMerge = 4 << 10 // sightings that are sorted at once
 )
+
+// maxUnread is how long a step waits for a disk that cannot read the file of items. A cable that was pulled
+// costs nothing then.
+const maxUnread = time.Minute
+
+func (m *merge) givesUp() bool { return !m.unread.IsZero() && time.Since(m.unread) > maxUnread }
 
 // beginMerge begins a merge of all deferred sightings. It requires that none is under way.
 func (s *Set) beginMerge() {
@@ -185,13 +194,18 @@ func (s *Set) appendUnknown(m *merge) (done bool, err error) {
 	}
 	if m.items == nil {
 		m.items = newPileReader(s.deferred.spare, m.kept, &s.stats.Read)
+		if m.givesUp() {
+			m.items.window.ahead = 0 // so that a bad sector costs only what it has
+		}
 	}
 	n := min(s.fresh.limit()-s.fresh.n, m.end-m.at, maxAppends)
 	n, err = s.appendAll(m, m.all[m.at:m.at+n])
 	if err != nil {
-		s.log.torn, m.items = true, nil // a retry reads again
+		s.log.torn = s.log.torn || m.out.At > s.log.end
+		m.items = nil // a retry reads again
 		return false, err
 	}
+	m.unread = time.Time{}
 	for _, next := range m.all[m.at : m.at+n] {
 		if print := next.print(); !m.added[print] { // else it may be in the index by now
 			s.fresh.add(print)
@@ -221,12 +235,18 @@ func (s *Set) appendAll(m *merge, all []sighting) (n int, err error) {
 				err = durable.Corrupt(m.items.name, place, "not what was written")
 			}
 		}
+		if errors.Is(err, syscall.EIO) && m.givesUp() {
+			err = durable.Corrupt(m.items.name, place, "the disk cannot read this")
+		}
 		switch {
 		case errors.Is(err, ErrCorrupt): // a retry would find the same, and no merge would ever end
 			m.lost, m.added[print] = cmp.Or(m.lost, err), true
 			s.recent.forget(print)
 			continue
 		case err != nil:
+			if m.unread.IsZero() {
+				m.unread = time.Now()
+			}
 			return 0, err
 		}
 		next.note()
