@@ -109,6 +109,19 @@ func (m *manifest) names() map[string]bool {
 	return names
 }
 
+// last returns the greatest number of a file in use.
+func (m *manifest) last() uint64 {
+	last := m.index
+	for _, s := range m.segments {
+		last = max(last, s.number)
+	}
+	return last
+}
+
+// maxLeft is how far the numbers of files that a crash has left behind are beyond those of the manifest, at
+// most. A log with a greater one is the caller's, named after the date.
+const maxLeft = 1 << 20
+
 // fileNumber returns the number in the name of an index or a segment, and 0 for other names. Only
 // names in exactly the format of a Set are recognized: other files are not ours.
 func fileNumber(name string) uint64 {

@@ -361,7 +361,7 @@ func TestLeftoversAreRemoved(t *testing.T) {
 	require.NoError(t, s.Close())
 	others := []string{
 		"deferred.txt", "index-0000008", "index-000000008", "index-00000007~", "log-", "log-+0000007",
-		"log-crawler.sh", "log-new-seeds.txt", "other", "run-00000001", "index-00000000",
+		"log-crawler.sh", "log-new-seeds.txt", "other", "run-00000001", "index-00000000", "log-20261128",
 	}
 	for _, name := range append(others, "index-00000007", "log-00000008", pileNames[0], pileNames[1], manifestTemp) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte("x"), 0o600))
@@ -371,6 +371,7 @@ func TestLeftoversAreRemoved(t *testing.T) {
 	names, err := vfs.OS(dir).List()
 	require.NoError(t, err)
 	require.ElementsMatch(t, append(others, "MANIFEST", "lock", "log-00000001"), names)
+	require.Less(t, s.file, uint64(100), "the next segment must not be the caller's log of the next day")
 	require.NoError(t, s.Close())
 }
 

@@ -16,17 +16,17 @@ func (s *Set) load() error {
 	if err != nil {
 		return fmt.Errorf("exact: list directory: %w", err)
 	}
-	for _, name := range names {
-		if number := fileNumber(name); number < 1<<63 { // others are strays: no Set counts that far
-			s.file = max(s.file, number)
-		}
-	}
 	m, err := readManifest(s.fs, names)
 	if err != nil {
 		return err
 	}
 	if m == nil {
 		return s.create(names)
+	}
+	s.file = m.last()
+	names = slices.DeleteFunc(names, func(name string) bool { return fileNumber(name) > m.last()+maxLeft })
+	for _, name := range names {
+		s.file = max(s.file, fileNumber(name))
 	}
 	// A process that was killed may have replaced the manifest without syncing that.
 	if err := s.fs.Sync(); err != nil {
