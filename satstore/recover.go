@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/spinneret-go/spinneret/internal/durable"
+	"github.com/spinneret-go/spinneret/internal/table"
 	"github.com/spinneret-go/spinneret/satstore/internal/calendar"
 	"github.com/spinneret-go/spinneret/satstore/internal/extent"
 	"github.com/spinneret-go/spinneret/satstore/internal/idset"
@@ -62,9 +63,8 @@ func (s *Store) recover() error {
 func (s *Store) create(names []string) (err error) {
 	for _, name := range names {
 		limit := int64(-1)
-		s.lastLog = max(s.lastLog, logNumber(name))
 		switch {
-		case !isOurs(name) || name == manifest.Temp:
+		case !isOurs(name) || name == manifest.Temp || logNumber(name) > table.MaxLeft:
 			continue
 		case name == wal.PendingName: // its content belongs to a log or is void
 			continue
@@ -81,6 +81,7 @@ func (s *Store) create(names []string) (err error) {
 			return durable.Corrupt(name, 0, "the file has content, but CHECKPOINT is missing")
 		}
 		s.leftovers = append(s.leftovers, name)
+		s.lastLog = max(s.lastLog, logNumber(name))
 	}
 	s.leftovers = slices.DeleteFunc(s.leftovers, func(name string) bool {
 		return name == extent.Name
@@ -211,6 +212,7 @@ func (s *Store) removeLeftovers(names []string, m *manifest.Manifest) {
 		case log > s.lastLog && !wal.IsLog(s.fs, log):
 		case log >= m.Log:
 			s.leftovers = append(s.leftovers, name)
+		case numberOf(name, idset.FileName) > m.IDs.Last+table.MaxLeft:
 		case log > 0 || name == manifest.Temp,
 			numberOf(name, idset.FileName) > 0 && !slices.Contains(ids, name):
 			_ = s.fs.Remove(name)

@@ -336,8 +336,9 @@ func TestOtherFilesAreNotTouched(t *testing.T) {
 		require.NoError(t, s.Sync())
 		require.NoError(t, s.Close())
 		if dated := "log-20261128"; !slices.Contains(others, dated) {
-			others = append(others, dated)
+			others = append(others, dated, "ids-20261128")
 			fs.Put(dated, make([]byte, 100))
+			fs.Put("ids-20261128", make([]byte, 100))
 		}
 	}
 	for _, name := range others {
@@ -357,6 +358,17 @@ func TestOtherFilesAreNotTouched(t *testing.T) {
 	require.Nil(t, fs.Data(wal.FileName(1)))
 	require.Nil(t, fs.Data(wal.FileName(77)))
 	require.Nil(t, fs.Data(idset.FileName(77)))
+}
+
+// TestShortLogOfTheCaller: a log of the caller that has just begun when a store is created stays, and the next
+// day's does not become the store's.
+func TestShortLogOfTheCaller(t *testing.T) {
+	fs := vfs.NewMem()
+	fs.Put("log-20261128", []byte("begun\n"))
+	s := mustOpen(t, fs, logged())
+	require.NoError(t, s.Close())
+	require.Equal(t, "begun\n", string(fs.Data("log-20261128")))
+	require.Nil(t, fs.Data("log-20261129"))
 }
 
 // TestForeignFiles: a directory with files of a store but no checkpoint is not taken for a new

@@ -210,11 +210,15 @@ func (t *Table) fileName(number uint64) string { return FileName(t.Name, number)
 // FileName returns the name of a file of a table.
 func FileName(name string, number uint64) string { return fmt.Sprintf("%s%08d", name, number) }
 
+// MaxLeft is how far the numbers of files that a crash has left behind are beyond State.Last, at most. A file
+// with a greater one is the caller's, named after the date.
+const MaxLeft = 1 << 20
+
 // fileNumber returns the number in the name of a file, if it is one of the table.
 func (t *Table) fileNumber(file string) (number uint64, ours bool) {
 	digits, found := strings.CutPrefix(file, t.Name)
 	number, err := strconv.ParseUint(digits, 10, 64)
-	return number, found && err == nil && file == t.fileName(number)
+	return number, found && err == nil && file == t.fileName(number) && number <= t.last+MaxLeft
 }
 
 // Write adds a run with the entries of a source. It syncs the file.
