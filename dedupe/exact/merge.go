@@ -217,8 +217,9 @@ func (s *Set) appendUnknown(m *merge) (done bool, err error) {
 }
 
 // appendAll completes the items of the pile and writes them to the log as entries, unless Add has
-// added them. It returns the number of sightings that are done. For an item that was spilled to the file, it checks that the URL still has its fingerprint. The caller's
-// data is not checked, since a checksum would have to be computed for known URLs, too.
+// added them. It returns the number of sightings that are done. For an item that was spilled to the file, it
+// checks that the URL still has its fingerprint. The caller's data is not checked, since a checksum would
+// have to be computed for known URLs, too.
 func (s *Set) appendAll(m *merge, all []sighting) (n int, err error) {
 	m.out = durable.Writer{To: s.log.file, At: s.log.end, Buf: m.out.Buf[:0]}
 	next := s.log
