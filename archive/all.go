@@ -52,9 +52,9 @@ type part struct {
 	name string
 }
 
-// Records returns all records of the named files, or of all files that the archive knows if none is
-// named, in order. Each file is read up to its last complete capture when it is opened. A record is valid until the next
-// one, and must not be closed. An error that wraps warc.ErrDamaged comes with a nil record, and the
+// Records returns all records of the named files, or of all files that the archive knows if none is named, in
+// order. Each file is read up to its last complete capture when it is opened. A record is valid until the
+// next one, and must not be closed. An error that wraps warc.ErrDamaged comes with a nil record, and the
 // iteration continues; any other error ends it.
 func (a *Archive) Records(files ...string) iter.Seq2[*warc.Record, error] {
 	return func(yield func(*warc.Record, error) bool) {

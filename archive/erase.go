@@ -120,15 +120,15 @@ type hole struct {
 // cannot be read, nothing is erased, and the error names it. Nor is anything erased while a disk cannot
 // read some file of the archive: what was selected might be there.
 //
-// Erase reads all files twice, and writes those anew that have something to erase; each replaces the old one at
-// once. So no other program may be writing to a file in the directory: what it writes afterwards is lost. If a file is
-// not finished, or grows while it is read, nothing is erased, and the error names it. Erase takes some 100 bytes
-// of memory for each record that goes, or that repeats another as an answer to anything but a plain GET: select
-// one span of time after the other if that is too much. Captures may be appended meanwhile, and are not
-// erased. Other goroutines and processes see the archive before or after it. A version that was found before
-// may have moved, or be gone: reading it then fails with [ErrNotFound], until it is looked up again. If the process ends,
-// the archive is closed, or Erase fails, then either nothing was erased, or [Open] or the next Erase
-// first completes it.
+// Erase reads all files twice, and writes those anew that have something to erase; each replaces the old one
+// at once. So no other program may be writing to a file in the directory: what it writes afterwards is lost.
+// If a file is not finished, or grows while it is read, nothing is erased, and the error names it. Erase
+// takes some 100 bytes of memory for each record that goes, or that repeats another as an answer to anything
+// but a plain GET: select one span of time after the other if that is too much. Captures may be appended
+// meanwhile, and are not erased. Other goroutines and processes see the archive before or after it. A version
+// that was found before may have moved, or be gone: reading it then fails with [ErrNotFound], until it is
+// looked up again. If the process ends, the archive is closed, or Erase fails, then either nothing was
+// erased, or [Open] or the next Erase first completes it.
 //
 // The report has the number of versions Erased, of Records and of Files that were written anew, and
 // the damage in files, which is kept, since it cannot be read.

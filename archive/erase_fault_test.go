@@ -99,7 +99,8 @@ func TestFailedErasureKeepsTheIndex(t *testing.T) {
 	}
 }
 
-// The power fails after an index was made anew by Erase, while captures were appended and not synced. It points to none of them that is lost.
+// The power fails after an index was made anew by Erase, while captures were appended and not synced. It
+// points to none of them that is lost.
 func TestNewIndexPointsToNoLostRecords(t *testing.T) {
 	more := func(a *Archive) func() {
 		return once(func() {

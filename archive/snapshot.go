@@ -14,8 +14,8 @@ import (
 
 // Query selects the versions of a [Snapshot]. The zero Query selects the last version of every URL.
 type Query struct {
-	// From and To delimit the interval of times, which are cut to microseconds. A zero From or To means no limit. To itself is not part of
-	// the interval.
+	// From and To delimit the interval of times, which are cut to microseconds. A zero From or To means no
+	// limit. To itself is not part of the interval.
 	From, To time.Time
 
 	// Relations are the allowed relations of a version's validity to the interval. 0 means

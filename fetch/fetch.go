@@ -14,8 +14,8 @@ import (
 
 // Client fetches URLs. Its methods are safe for concurrent use.
 //
-// It keeps idle connections within its Options: see MaxIdle about those of HTTP/2. For each, net/http runs two goroutines, which
-// CloseIdleConnections or IdleTimeout ends.
+// It keeps idle connections within its Options: see MaxIdle about those of HTTP/2. For each, net/http runs
+// two goroutines, which CloseIdleConnections or IdleTimeout ends.
 type Client struct {
 	opts      Options // with its defaults filled in
 	tlsConfig *tls.Config

@@ -21,11 +21,11 @@
 // The design is SAT (Tamura and Kitsuregawa, "Secondary storage management for multi-periodic
 // updates"), with buckets that grow coarser with their distance, as in a timing wheel.
 //
-// A change survives kill -9 once its method has returned, and a power failure 10 ms later
-// ([Options].Commit) or after [Store.Sync]. A crash leaves a prefix of the changes, each record
-// exactly once. Where files cannot be mapped (JavaScript, AIX, Solaris), kill -9 costs as much as a
-// power failure, and nothing keeps a second process out. Damage is detected and reported as a [CorruptError]. A full disk makes the store
-// read-only and loses nothing: [ErrReadOnly].
+// A change survives kill -9 once its method has returned, and a power failure 10 ms later ([Options].Commit)
+// or after [Store.Sync]. A crash leaves a prefix of the changes, each record exactly once. Where files cannot
+// be mapped (JavaScript, AIX, Solaris), kill -9 costs as much as a power failure, and nothing keeps a second
+// process out. Damage is detected and reported as a [CorruptError]. A full disk makes the store read-only and
+// loses nothing: [ErrReadOnly].
 //
 // A visit takes about 0.6 µs and 300 bytes of sequential I/O. A record takes 4 bytes of memory, and 2 from
 // its end until the 65,536 that were added together are gone, or for good if [Record.Delete] ended it in the

@@ -24,16 +24,16 @@ var errNoURL = errors.New("archivehttp: nil Request.URL")
 //
 //	client := &http.Client{Transport: &archivehttp.Player{Archive: tape}}
 //
-// A request is answered if one with the same URL and method was recorded: the last one by Time. The
-// body of a POST must be the same, too. A range gets the last part that the server sent for it, or, if
-// it never did, the last page: later pages may have been for requests without one. Parts that a server sent
-// unasked are not played. All other fields are ignored, but a 304 answers only a request with If-None-Match or If-Modified-Since;
-// others get what it confirms. A GET with a body is not answered, as the archive does not tell its
-// answers from those without. Redirects, errors and truncated bodies come as they came. Bodies come
-// without their content coding, whatever the request accepts, as [archive.Archive.Response] returns
-// them: what is not in its coding, or follows its end, is no error as it is to net/http. One fails
-// that decodes to more than 256 MiB, or to more than a megabyte and 200 times its size. Cookies are
-// there only if the tape was recorded with an [archive.Options.Redact] that keeps Set-Cookie.
+// A request is answered if one with the same URL and method was recorded: the last one by Time. The body of a
+// POST must be the same, too. A range gets the last part that the server sent for it, or, if it never did,
+// the last page: later pages may have been for requests without one. Parts that a server sent unasked are not
+// played. All other fields are ignored, but a 304 answers only a request with If-None-Match or
+// If-Modified-Since; others get what it confirms. A GET with a body is not answered, as the archive does not
+// tell its answers from those without. Redirects, errors and truncated bodies come as they came. Bodies come
+// without their content coding, whatever the request accepts, as [archive.Archive.Response] returns them:
+// what is not in its coding, or follows its end, is no error as it is to net/http. One fails that decodes to
+// more than 256 MiB, or to more than a megabyte and 200 times its size. Cookies are there only if the tape
+// was recorded with an [archive.Options.Redact] that keeps Set-Cookie.
 //
 // Its fields must not change once it is in use. Its methods are safe for concurrent use.
 type Player struct {

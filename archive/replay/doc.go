@@ -25,11 +25,11 @@
 //
 // # What is changed in a page
 //
-// Pages and style sheets are served in UTF-8, everything else without content coding. Forms do
-// nothing. Without scripts, comments, scripts and event handlers are removed. In a frame a page
-// longer than 8 MiB and XML are shown as their source, and SVG as an image. Addresses built by scripts
-// find only their own site. If a body cannot be read to its end, the response breaks off; a page or a
-// style sheet ends there. URLs of more than 64 KiB, and style attributes and SVG styles of more than 1 MiB, are dropped.
+// Pages and style sheets are served in UTF-8, everything else without content coding. Forms do nothing.
+// Without scripts, comments, scripts and event handlers are removed. In a frame a page longer than 8 MiB and
+// XML are shown as their source, and SVG as an image. Addresses built by scripts find only their own site. If
+// a body cannot be read to its end, the response breaks off; a page or a style sheet ends there. URLs of more
+// than 64 KiB, and style attributes and SVG styles of more than 1 MiB, are dropped.
 //
 // All requests together take up to 96 MiB to rewrite and compare pages, a sixth of them for small
 // pages; further ones wait, and one that is not read within 30 seconds is cut off, as is a file if the

@@ -37,9 +37,10 @@ type rules struct{ deny, allow matcher }
 //	+b.example.com            a plus before any of these: allowed nevertheless
 //
 // Equivalent escapes are equal, so an entry with ~ also matches %7E; a pattern may match the URL as it is,
-// too. No entry sees the root's dot at the end of a host. URLs that match no entry are allowed, as are URLs that match entries of both kinds. So a star and
-// some lines with a plus make an allowlist. A line of 64 KiB or more, or with a CR within, is an error, and
-// so is a URL with a fragment, since a comment has a line of its own, or a tab in a host or a URL.
+// too. No entry sees the root's dot at the end of a host. URLs that match no entry are allowed, as are URLs
+// that match entries of both kinds. So a star and some lines with a plus make an allowlist. A line of 64 KiB
+// or more, or with a CR within, is an error, and so is a URL with a fragment, since a comment has a line of
+// its own, or a tab in a host or a URL.
 func (l *List) Reload(r io.Reader, file string) (err error) {
 	next := &rules{}
 	for n, text := range entries(r, &err) {

@@ -48,8 +48,8 @@ func (j *Jar) Load(r io.Reader) error {
 // maxLine is the maximum length of a line, which browsers' cookies are far below.
 const maxLine = 1 << 20
 
-// maxExpiry bounds an expiry: with the seconds from the year 1 to 1970, more would overflow, as the largest number does that
-// programs write for "never".
+// maxExpiry bounds an expiry: with the seconds from the year 1 to 1970, more would overflow, as the largest
+// number does that programs write for "never".
 const maxExpiry = math.MaxInt64 >> 1
 
 // parseLine returns the cookie of a line: domain, whether it includes subdomains, path, whether it

@@ -65,10 +65,10 @@ func (t *Trie[V]) Set(key string, v V) (added bool) {
 	return added
 }
 
-// SetWithin is Set for a trie in bounded memory: it takes no memory that would make the trie use more
-// than max bytes, as reported by [Trie.Memory]. If it cannot do without, ok is false and it sets nothing;
-// delete some entries and try again. Since memory is allocated in pieces of up to 64 KiB, or a 64th of it, max should be
-// at least 256 KiB.
+// SetWithin is Set for a trie in bounded memory: it takes no memory that would make the trie use more than
+// max bytes, as reported by [Trie.Memory]. If it cannot do without, ok is false and it sets nothing; delete
+// some entries and try again. Since memory is allocated in pieces of up to 64 KiB, or a 64th of it, max
+// should be at least 256 KiB.
 func (t *Trie[V]) SetWithin(max int, key string, v V) (added, ok bool) {
 	if len(key) > MaxKey {
 		panic("hattrie: key of more than 4096 bytes")

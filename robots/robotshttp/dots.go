@@ -22,9 +22,9 @@ func match(rules robotstxt.Rules, page string) robotstxt.Verdict {
 	return verdict
 }
 
-// decoders say what separates segments: a slash; that or an escaped one, for servers that decode first;
-// that or a backslash, as for browsers and for servers on Windows; or any of them. An escaped dot is a dot for all (RFC 3986, 6.2.2.2), and
-// net/http sends a backslash escaped.
+// decoders say what separates segments: a slash; that or an escaped one, for servers that decode first; that
+// or a backslash, as for browsers and for servers on Windows; or any of them. An escaped dot is a dot for all
+// (RFC 3986, 6.2.2.2), and net/http sends a backslash escaped.
 var decoders = [...]*strings.Replacer{
 	strings.NewReplacer("%2e", ".", "%2E", "."),
 	strings.NewReplacer("%2e", ".", "%2E", ".", "%2f", "/", "%2F", "/"),

@@ -8,16 +8,17 @@
 //
 // # Promises
 //
-// A request that robots.txt does not allow is not sent, nor is one that it would not allow without the
-// dot segments of the path, in any of the ways in which servers resolve those. A URL of more than 1 KiB that
-// has dot segments is not sent, whatever the rules. How much counts of one of more than 8 KiB,
-// [robotstxt.Rules.Match] says. A disallowed request fails with a [robots.DisallowedError], which names the rule and its line.
-// Redirects are checked hop by hop, because a client sends each as a request. While a host's robots.txt cannot
-// be fetched, requests to it fail with a [robots.UnreachableError], which says why, and when the next attempt
-// is. So a layer below that limits bodies has to let 500 KiB pass, which is how much of the file is read. If it
-// redirects to another host, the rules of that hold for the redirect, unless they are not known yet (RFC 9309,
-// 2.3.1.2). The host of a request is that of its field Host, if that is set: its robots.txt is requested from the same
-// server in the same way, unless a redirect changes the scheme, and holds for all servers that are asked under that name.
+// A request that robots.txt does not allow is not sent, nor is one that it would not allow without the dot
+// segments of the path, in any of the ways in which servers resolve those. A URL of more than 1 KiB that has
+// dot segments is not sent, whatever the rules. How much counts of one of more than 8 KiB,
+// [robotstxt.Rules.Match] says. A disallowed request fails with a [robots.DisallowedError], which names the
+// rule and its line. Redirects are checked hop by hop, because a client sends each as a request. While a
+// host's robots.txt cannot be fetched, requests to it fail with a [robots.UnreachableError], which says why,
+// and when the next attempt is. So a layer below that limits bodies has to let 500 KiB pass, which is how
+// much of the file is read. If it redirects to another host, the rules of that hold for the redirect, unless
+// they are not known yet (RFC 9309, 2.3.1.2). The host of a request is that of its field Host, if that is
+// set: its robots.txt is requested from the same server in the same way, unless a redirect changes the
+// scheme, and holds for all servers that are asked under that name.
 //
 // Requests for robots.txt go through the same base transport, so lower layers count, delay, record
 // and guard them like any other. They carry the User-Agent of the request that needs them if that names

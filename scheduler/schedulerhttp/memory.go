@@ -35,8 +35,8 @@ type asked struct {
 	delay  time.Duration
 }
 
-// maxKept bounds the hosts that are kept with delays, and those without; maxPorts bounds their servers. What is forgotten is
-// learned again at the next request.
+// maxKept bounds the hosts that are kept with delays, and those without; maxPorts bounds their servers. What
+// is forgotten is learned again at the next request.
 const (
 	maxKept  = 10_000
 	maxPorts = 16
