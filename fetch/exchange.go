@@ -176,8 +176,11 @@ func (x *exchange) came(n int) {
 	}
 }
 
-// sent records that n bytes of the request's body are sent.
-func (x *exchange) sent(n int) { x.expect(roomPerPiece + int64(n)/16) }
+// sent records that n bytes of the request's body are sent, for which the server has waited since watch.pause.
+func (x *exchange) sent(n int) {
+	x.watch.resume()
+	x.expect(roomPerPiece + int64(n)/16)
+}
 
 // expect gives the server room for n more bytes.
 func (x *exchange) expect(n int64) {
@@ -253,6 +256,8 @@ func (x *exchange) classify(err error, o *Options) *Error {
 		return &Error{Kind: BadURL, Addr: x.addr, Err: err}
 	case context.Cause(x.ctx) == errTime && x.late == Proxy:
 		return proxyError(context.DeadlineExceeded)
+	case context.Cause(x.ctx) == errReader: // waiting for the request's body
+		return &Error{Kind: x.late, Addr: x.addr, Err: errReader}
 	case context.Cause(x.ctx) == errTime:
 		cause := context.DeadlineExceeded
 		if x.late == ResolveTimeout {

@@ -28,7 +28,8 @@ type watch struct {
 	body  time.Time   // when the body began; zero before
 	n     int64       // bytes of the body
 
-	paused    time.Time // since when nobody reads the body: MinRate does not count; zero while it does
+	paused    time.Time // since when the server need not send: MinRate does not count; zero while it does
+	pauses    int       // reasons for that: nobody reads the body, or the server waits for that of the request
 	suspended time.Time // since when the request is held back: no limit counts; zero while they do
 	holding   int       // layers that hold it back; several if one in between sends it more than once
 }
@@ -82,24 +83,35 @@ func (w *watch) answered() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.body = time.Now()
+	if w.pauses > 0 {
+		w.paused = w.body
+	}
 	// This is the only deadline that can be earlier than those before it.
 	if w.opts.MinRate > 0 {
 		w.set(w.body)
 	}
 }
 
-// pause stops the clock of the body until resume, while nobody waits for the server.
+// pause stops the clock of the body until resume, while nobody waits for the server. Several may overlap.
 func (w *watch) pause() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.paused = time.Now()
+	if w.pauses++; w.pauses == 1 {
+		w.paused = time.Now()
+	}
 }
 
 func (w *watch) resume() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	now := time.Now()
-	w.body, w.paused = w.body.Add(now.Sub(w.paused)), time.Time{}
+	if w.pauses--; w.pauses > 0 {
+		return
+	}
+	now, since := time.Now(), w.paused
+	if w.paused = (time.Time{}); w.body.IsZero() {
+		return
+	}
+	w.body = w.body.Add(now.Sub(since))
 	if w.timer != nil && w.opts.MinRate > 0 {
 		w.set(now)
 	}

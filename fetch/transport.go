@@ -18,8 +18,8 @@ import (
 //
 // All limits of the Options hold except MaxMemory, since bodies are streamed. The limits on the
 // body hold while it is read: then Read returns an [Error], with a Kind such as [CutLength].
-// MinRate counts the time of the server, not that of the reader; a Timeout that ends while nobody
-// reads is [Error.Local]. No limit counts the time for which a layer above holds the request back in
+// MinRate counts the time of the server, not that of the reader, nor that in which the body of the
+// request is waited for; a Timeout that ends in such a time is [Error.Local]. No limit counts the time for which a layer above holds the request back in
 // httptrace.ClientTrace.GotConn. As with net/http, a body of a request whose Read blocks can hold
 // RoundTrip beyond all limits. A request without
 // Accept-Encoding is sent with the codings that c knows, and its response is decoded, as
@@ -55,7 +55,7 @@ func (t roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	x := newExchange(req.Context())
 	x.quit = req.Cancel //lint:ignore SA1019 an http.Client sets it
 	if out.Body != nil {
-		x.upload.Sent = x.sent
+		x.upload.Asked, x.upload.Sent = x.watch.pause, x.sent
 		x.upload.Attach(&out)
 	}
 	resp, failure := c.send(x, out.WithContext(x.ctx))

@@ -11,7 +11,9 @@ import (
 // Watch remembers whether a body of a request failed, and knows whether one is still being sent. The zero
 // Watch is ready to use. Its methods are safe for concurrent use.
 type Watch struct {
-	// Sent is called with the length of each piece that is read; nil means that nobody is told.
+	// Asked is called before each Read, and Sent after it with the length of the piece; nil means that
+	// nobody is told. Either both are set or none.
+	Asked  func()
 	Sent   func(n int)
 	failed atomic.Bool
 
@@ -88,6 +90,9 @@ type body struct {
 
 // Read implements io.Reader.
 func (b *body) Read(p []byte) (int, error) {
+	if b.watch.Asked != nil {
+		b.watch.Asked()
+	}
 	n, err := b.ReadCloser.Read(p)
 	b.left -= int64(n)
 	if b.watch.Sent != nil {
