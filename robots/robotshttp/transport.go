@@ -1,5 +1,4 @@
-// Package robotshttp makes any net/http client obey robots.txt: a RoundTripper around a
-// RoundTripper.
+// Package robotshttp makes any net/http client obey robots.txt: a RoundTripper around a RoundTripper.
 //
 //	transport := robotshttp.NewTransport(nil, robots.Options{Agent: "examplebot"})
 //	client := &http.Client{Transport: transport}
@@ -12,33 +11,33 @@
 // segments of the path, in any of the ways in which servers resolve those. A URL of more than 1 KiB that has
 // dot segments is not sent, whatever the rules. How much counts of one of more than 8 KiB,
 // [robotstxt.Rules.Match] says. A disallowed request fails with a [robots.DisallowedError], which names the
-// rule and its line. Redirects are checked hop by hop, because a client sends each as a request. While a
-// host's robots.txt cannot be fetched, requests to it fail with a [robots.UnreachableError], which says why,
-// and when the next attempt is. So a layer below that limits bodies has to let 500 KiB pass, which is how
-// much of the file is read. If it redirects to another host, the rules of that hold for the redirect, unless
-// they are not known yet (RFC 9309, 2.3.1.2). The host of a request is that of its field Host, if that is
-// set: its robots.txt is requested from the same server in the same way, unless a redirect changes the
-// scheme, and holds for all servers that are asked under that name.
+// rule and its line. Redirects are checked hop by hop, because a client sends each as a request. While a host's
+// robots.txt cannot be fetched, requests to it fail with a [robots.UnreachableError], which says why, and when
+// the next attempt is. So a layer below that limits bodies has to let 500 KiB pass, which is how much of the
+// file is read. If it redirects to another host, the rules of that hold for the redirect, unless they are not
+// known yet (RFC 9309, 2.3.1.2). The host of a request is that of its field Host, if that is set: its
+// robots.txt is requested from the same server in the same way, unless a redirect changes the scheme, and holds
+// for all servers that are asked under that name.
 //
-// Requests for robots.txt go through the same base transport, so lower layers count, delay, record
-// and guard them like any other. They carry the User-Agent of the request that needs them if that names
-// the crawler of Options.Agent, and otherwise Options.Agent, which should be a whole User-Agent if some
-// requests have another one: servers refuse some agents, which says nothing about what this crawler may
-// do. If the request has none, a lower layer sets the same one for both. If several requests need one
-// robots.txt, one of them fetches it and the others wait, each until its own context ends. If it cannot
-// be asked for, because of that request or its proxy, the next one tries, four times at most.
+// Requests for robots.txt go through the same base transport, so lower layers count, delay, record and guard
+// them like any other. They carry the User-Agent of the request that needs them if that names the crawler of
+// Options.Agent, and otherwise Options.Agent, which should be a whole User-Agent if some requests have another
+// one: servers refuse some agents, which says nothing about what this crawler may do. If the request has none,
+// a lower layer sets the same one for both. If several requests need one robots.txt, one of them fetches it and
+// the others wait, each until its own context ends. If it cannot be asked for, because of that request or its
+// proxy, the next one tries, four times at most.
 //
-// The rules are those at the time of RoundTrip. If a layer below makes the request wait, they may
-// have changed when it is sent, as they may have for a request that is sent at once.
+// The rules are those at the time of RoundTrip. If a layer below makes the request wait, they may have changed
+// when it is sent, as they may have for a request that is sent at once.
 //
-// The Crawl-delay travels in the request's context under the key struct{ RobotsCrawlDelay struct{}
-// }{}, as a time.Duration. Package schedulerhttp, placed below, obeys it. It is 0 if the host has
-// none. Requests for robots.txt carry no value.
+// The Crawl-delay travels in the request's context under the key struct{ RobotsCrawlDelay struct{} }{}, as a
+// time.Duration. Package schedulerhttp, placed below, obeys it. It is 0 if the host has none. Requests for
+// robots.txt carry no value.
 //
 // # Cost
 //
-// A request to a host whose rules are known costs about 0.5 µs and three allocations. The rules are
-// in a [robots.Cache], whose options bound the memory.
+// A request to a host whose rules are known costs about 0.5 µs and three allocations. The rules are in a
+// [robots.Cache], whose options bound the memory.
 package robotshttp
 
 import (
