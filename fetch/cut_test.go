@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -165,23 +164,4 @@ func TestTimeWithoutMemory(t *testing.T) {
 		require.Equal(t, fetch.Whole, late.RawCut)
 		require.Equal(t, fetch.CutMemory, late.Truncated)
 	})
-}
-
-// Whatever has ended a body, a Read after Close fails as with net/http.
-func TestReadAfterClose(t *testing.T) {
-	c := newClient(t, fetch.Options{MaxBody: 1000})
-	for name, answer := range map[string]string{
-		"whole":   ok + "Content-Length: 4\r\n\r\nbody",
-		"decoded": ok + "Content-Encoding: gzip\r\nConnection: close\r\n\r\n" + zipped(t, "body"),
-		"corrupt": ok + "Content-Encoding: gzip\r\nConnection: close\r\n\r\nbody",
-		"short":   ok + "Content-Length: 5\r\n\r\nbody",
-		"long":    ok + "Connection: close\r\n\r\n" + strings.Repeat("x", 1001),
-	} {
-		resp, err := c.Transport().RoundTrip(request(t, listen(t, says(answer))))
-		require.NoError(t, err)
-		_, _ = io.Copy(io.Discard, resp.Body)
-		require.NoError(t, resp.Body.Close())
-		_, err = resp.Body.Read(make([]byte, 1))
-		require.ErrorIs(t, err, http.ErrBodyReadAfterClose, name)
-	}
 }

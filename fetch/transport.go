@@ -7,7 +7,6 @@ import (
 	"io"
 	"maps"
 	"net/http"
-	"sync/atomic"
 
 	"github.com/spinneret-go/spinneret/internal/content"
 	"github.com/spinneret-go/spinneret/internal/httpctx"
@@ -150,8 +149,6 @@ type stream struct {
 	tap   io.Writer // gets what was read; nil for none
 	n     int64     // bytes that came
 	err   error     // that ended it
-
-	closed atomic.Bool // by the reader
 }
 
 // Read implements io.Reader.
@@ -167,9 +164,6 @@ func (s *stream) Read(p []byte) (int, error) {
 }
 
 func (s *stream) read(p []byte) (int, error) {
-	if s.closed.Load() {
-		return 0, http.ErrBodyReadAfterClose
-	}
 	if s.err != nil || len(p) == 0 {
 		return 0, s.err
 	}
@@ -199,17 +193,12 @@ func (s *stream) read(p []byte) (int, error) {
 		s.x.upload.Then(s.x.end) // a server of HTTP/2 may still wait for the rest of the request's body
 		return n, err
 	}
-	_ = s.end()
+	s.Close()
 	return n, s.err
 }
 
 // Close implements io.Closer.
 func (s *stream) Close() error {
-	s.closed.Store(true)
-	return s.end()
-}
-
-func (s *stream) end() error {
 	err := s.src.Close()
 	s.x.upload.Then(s.x.end)
 	return err
@@ -234,12 +223,9 @@ func (c *Client) decoded(raw *stream, codings string) *decodedStream {
 
 // Read implements io.Reader.
 func (d *decodedStream) Read(p []byte) (int, error) {
-	if d.raw.closed.Load() {
-		return 0, http.ErrBodyReadAfterClose
-	}
 	n, err := d.decoded.Read(p)
 	if err != nil && err != io.EOF {
-		_ = d.raw.end()
+		d.raw.Close()
 		err = d.blame(err)
 	}
 	return n, err
