@@ -7,9 +7,9 @@
 //
 // The web and each crawler are separate processes; the crawler has its own core. Each round runs
 // every crawler, one after the other; the table shows the medians. Requests are counted in the
-// web's log. The floor is the least that a crawler on net/http can cost: it only follows links. wget,
-// wget2 and httrack are included if they are installed, and store pages as files. colly stores nothing;
-// fullcrawler stores nothing, or an archive with its index and its store of pages.
+// web's log. The loop is what one writes in an afternoon with net/http and package page: it only follows
+// links. wget, wget2 and httrack are included if they are installed, and store pages as files. colly stores
+// nothing; fullcrawler stores nothing, or an archive with its index and its store of pages.
 package main
 
 import (
@@ -41,12 +41,12 @@ func main() {
 	flag.IntVar(&b.size, "size", 20<<10, "median size of a page in `bytes`")
 	flag.DurationVar(&b.limit, "limit", 3*time.Minute, "time limit for a crawler; its results until then count")
 	only := flag.String("only", "", "`crawlers` to run, separated by commas; empty means all")
-	child := flag.String("child", "", "`crawler` of this process, floor or colly; for internal use")
+	child := flag.String("child", "", "`crawler` of this process, loop or colly; for internal use")
 	flag.Parse()
 	var err error
 	switch *child {
-	case "floor":
-		programs.Floor(flag.Arg(0))
+	case "loop":
+		programs.Loop(flag.Arg(0))
 	case "colly":
 		err = programs.Colly(flag.Arg(0), &colly.LimitRule{DomainGlob: "*", Parallelism: 200})
 	default:
@@ -120,7 +120,7 @@ func (b *bench) engines(only string) []engine {
 	}
 	self, _ := os.Executable()
 	all := []engine{
-		{"floor", []string{self, "-child", "floor", first}, true},
+		{"loop", []string{self, "-child", "loop", first}, true},
 		{"fullcrawler without archive", ours("none"), false},
 		{"fullcrawler with gzip", ours("gzip"), false},
 		{"fullcrawler with zstd", ours("zstd"), false},
