@@ -28,22 +28,26 @@ const maxPath, maxSteps = 8 << 10, 1 << 28
 // host, and may have semicolons.
 func afterHost(url string) string {
 	url = strings.TrimPrefix(url, "//")
-	if i := strings.Index(url, "://"); i >= 0 && !strings.ContainsAny(url[:i], "/?;") {
-		url = url[i+len("://"):]
+	if i := strings.IndexByte(url, '/'); i > 0 && strings.HasPrefix(url[i-1:], "://") &&
+		strings.IndexByte(url[:i], '?') < 0 && strings.IndexByte(url[:i], ';') < 0 {
+		url = url[i+len("//"):]
 	}
-	authority := url
-	if i := strings.IndexAny(url, "/?"); i >= 0 {
-		authority = url[:i]
+	end, semicolon := 0, -1 // semicolon is the first one behind the user
+	for ; end < len(url) && url[end] != '/' && url[end] != '?'; end++ {
+		switch {
+		case url[end] == '@':
+			semicolon = -1
+		case url[end] == ';' && semicolon < 0:
+			semicolon = end
+		}
 	}
-	url = url[strings.LastIndexByte(authority, '@')+1:]
-	i := strings.IndexAny(url, "/?;")
-	switch {
-	case i < 0:
-		return "/"
-	case url[i] == '/':
-		return url[i:]
+	if semicolon >= 0 {
+		end = semicolon
 	}
-	return "/" + url[i:]
+	if end < len(url) && url[end] == '/' {
+		return url[end:]
+	}
+	return "/" + url[end:]
 }
 
 // The classes of bytes in canonical form.
