@@ -27,11 +27,11 @@
 // process out. Damage is detected and reported as a [CorruptError]. A full disk makes the store read-only and
 // loses nothing: [ErrReadOnly].
 //
-// A visit takes about 0.6 µs and 300 bytes of sequential I/O. A record takes 4 bytes of memory, and 2 from
-// its end until the 65,536 that were added together are gone, or for good if [Record.Delete] ended it in the
-// last checkpoints before a kill; [Repair] leaves those out. Buffers take [Options].Buffer; new ids
-// until a checkpoint, and messages for records that are due, may take as much each; ids four times that while
-// the disk is slow to sync. Flushes, checkpoints and merges run in the background, in goroutines that end with
+// A visit takes about 0.6 µs and 300 bytes of sequential I/O. A record takes 4 bytes of memory. After its end it
+// takes 2 until all of the 65,536 records that were added together have ended. (If [Record.Delete] ended it
+// shortly before a kill, that may never be; [Repair] frees those.) Buffers take [Options].Buffer. Ids added since
+// the last checkpoint, and messages for records that are due, may each take as much; ids four times that while the
+// disk is slow to sync. Flushes, checkpoints and merges run in the background, in goroutines that end with
 // [Store.Close]. README.md has measurements, and what follows from them for 10⁹ records.
 //
 // There are no queries by anything but due time. [Store.Get] is slow, and one process may open a directory at a

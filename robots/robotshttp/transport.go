@@ -7,32 +7,30 @@
 //
 // # Promises
 //
-// A request that robots.txt does not allow is not sent, nor is one that it would not allow without the dot
-// segments of the path, in any of the ways in which servers resolve those. A URL of more than 1 KiB that has
-// dot segments is not sent, whatever the rules. How much counts of one of more than 8 KiB,
-// [robotstxt.Rules.Match] says. A disallowed request fails with a [robots.DisallowedError], which names the
-// rule and its line. Redirects are checked hop by hop, because a client sends each as a request. While a host's
-// robots.txt cannot be fetched, requests to it fail with a [robots.UnreachableError], which says why, and when
-// the next attempt is. So a layer below that limits bodies has to let 500 KiB pass, which is how much of the
-// file is read. If it redirects to another host, the rules of that hold for the redirect, unless they are not
-// known yet (RFC 9309, 2.3.1.2). The host of a request is that of its field Host, if that is set: its
-// robots.txt is requested from the same server in the same way, unless a redirect changes the scheme, and holds
-// for all servers that are asked under that name.
+// A request that robots.txt does not allow is not sent. It fails with a [robots.DisallowedError], which names the
+// rule and its line. Dot segments hide no path: the rules must allow every form in which servers resolve them, and
+// a URL of more than 1 KiB with dot segments is never sent. For URLs longer than 8 KiB see [robotstxt.Rules.Match].
+// Redirects are checked hop by hop, because a client sends each as a request.
 //
-// Requests for robots.txt go through the same base transport, so lower layers count, delay, record and guard
-// them like any other. They carry the User-Agent of the request that needs them if that names the crawler of
-// Options.Agent, and otherwise Options.Agent, which should be a whole User-Agent if some requests have another
-// one: servers refuse some agents, which says nothing about what this crawler may do. If the request has none,
-// a lower layer sets the same one for both. If several requests need one robots.txt, one of them fetches it and
-// the others wait, each until its own context ends. If it cannot be asked for, because of that request or its
-// proxy, the next one tries, four times at most.
+// While a host's robots.txt cannot be fetched, requests to it fail with a [robots.UnreachableError], which gives
+// the reason and the time of the next attempt. 500 KiB of the file are read, so a layer below that limits bodies
+// must let that much pass. If the file redirects to another host, that request obeys the other host's rules if
+// they are known (RFC 9309, 2.3.1.2). A request with a Host field belongs to that host: robots.txt is requested
+// from the same server in the same way, unless a redirect changes the scheme, and applies to all servers that are
+// asked under that name.
 //
-// The rules are those at the time of RoundTrip. If a layer below makes the request wait, they may have changed
-// when it is sent, as they may have for a request that is sent at once.
+// Requests for robots.txt go through the same base transport, so lower layers count, delay, record and guard them
+// like any other. They carry the User-Agent of the request that needs the file if it names the crawler of
+// Options.Agent, and otherwise Options.Agent. Make that a whole User-Agent if some requests have another one,
+// since some servers refuse unknown agents. Without one, a lower layer sets the same for both. Requests that need
+// the same file share one fetch, and each waits until its own context ends. If the fetch fails because of the
+// request that started it, or its proxy, the next one tries, at most four times.
+//
+// The rules are checked in RoundTrip. They may change while a layer below delays the request.
 //
 // The Crawl-delay travels in the request's context under the key struct{ RobotsCrawlDelay struct{} }{}, as a
-// time.Duration. Package schedulerhttp, placed below, obeys it. It is 0 if the host has none. Requests for
-// robots.txt carry no value.
+// time.Duration, 0 if the host has none. Package schedulerhttp, placed below, obeys it. Requests for robots.txt
+// carry no value.
 //
 // # Cost
 //

@@ -9,29 +9,29 @@
 //
 // # What it promises
 //
-// At most one request per host and per address is in flight, unless Options allow more. A request ends when
-// the response body is closed or read to its end, or with a switch of protocols (101). So close every body: one
-// left open blocks its host until Options.LeaseTimeout. Two requests to one host or address are written at
-// least the delay apart, counted from the first byte of the response. 429, 503, failures and slow responses
-// lengthen the delay, but not the failure to connect to another port than that of the scheme, as links to
-// it may be anybody's. Retry-After is obeyed.
+// At most one request per host and per address is in flight, unless Options allow more. A request ends when the
+// response body is closed or read to its end, or with a switch of protocols (101). So close every body: one left
+// open blocks its host until Options.LeaseTimeout. Two requests to one host or address are written at least the
+// delay apart, counted from the first byte of the response. 429, 503, failures and slow responses lengthen the
+// delay. A failed connection to a port other than the scheme's does not, since anybody can publish links to such
+// ports. Retry-After is obeyed.
 //
 // The address of a host is learned from the connection. If that address may not be visited yet, the
 // request is not written, and waits for the address as well: see [Transport.SetHost]. Behind an HTTP
 // proxy addresses are unknown, and only the delay of the host applies.
 //
-// A layer that makes several requests of one belongs above, so that each waits: one that answers a challenge,
-// follows redirects or retries. Below, it gets an error for all but the first, and is called again with the next
-// lease: a retry succeeds then, but nothing that needs two answers, or both at once over HTTP/2. One that answers
-// in place of an error has the host blamed. All keep the context, whose end stops requests over HTTP/2.
+// Put layers that make several requests of one (redirects, retries, challenges) above a Transport, so that each
+// request waits. Below it, such a layer gets an error for all but the first, and is called again with the next
+// lease. A retry then succeeds, but not an exchange that needs two responses, or both at once over HTTP/2. A layer
+// below that hides the error behind a response of its own gets the host blamed. All layers must keep the context.
 //
 // # Timeouts
 //
-// Requests wait in RoundTrip, so the Timeout of an [http.Client] and the deadline of a request's
-// context include the wait. If the host cannot be visited before the deadline, the request fails at once, with an
-// error that wraps context.DeadlineExceeded and says when it can be visited. A deadline that passes before the
-// host answers is its failure, unlike a cancellation or a deadline that passes before the host is looked up, on
-// the way to a proxy, or within the body. Fields of the [http.Transport] below limit only the response time.
+// Requests wait in RoundTrip, so the Timeout of an [http.Client] and the deadline of a request's context include
+// the wait. If the host cannot be visited before the deadline, the request fails at once, with an error that wraps
+// context.DeadlineExceeded and says when it can be visited. If the deadline passes while the host is to answer,
+// that is the host's failure. A cancellation is not, nor is a deadline that passes before the name is looked up,
+// on the way to a proxy, or within the body. The timeouts of an [http.Transport] below exclude the wait.
 //
 // # Crawl-delay
 //
