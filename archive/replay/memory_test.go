@@ -32,12 +32,15 @@ var expanding = []struct{ kind, piece string }{
 
 // What is written is a small multiple of what was archived.
 func TestRewritingExpandsALittle(t *testing.T) {
-	const size = 1 << 20
+	size := 1 << 20
+	if testing.Short() {
+		size >>= 2
+	}
 	for _, e := range expanding {
 		for _, start := range []string{"", "<style>", `<img srcset="`, `<b style="`, "<title>",
 			`<iframe srcdoc="`, "<b a='", "<svg><style>"} {
 			doc := []byte(start + strings.Repeat(e.piece, size/len(e.piece)))
-			doc, _ = toUTF8(doc, e.kind, 4*size)
+			doc, _ = toUTF8(doc, e.kind, int64(4*size))
 			l := testLinker(home)
 			l.left = minLinks + perLink*len(doc)
 			var out bytes.Buffer
