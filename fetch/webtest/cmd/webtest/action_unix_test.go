@@ -57,3 +57,13 @@ func TestNothingIsLeftRunning(t *testing.T) {
 	require.ErrorContains(t, err, "no request arrived")
 	require.NoError(t, <-ended)
 }
+
+// A crawler may use services on its own machine, and all_proxy leads nowhere else.
+func TestProxyIsForTheWebAlone(t *testing.T) {
+	t.Setenv("ALL_PROXY", "http://192.0.2.1:9")
+	t.Setenv("no_proxy", ".test")
+	var out strings.Builder
+	err := run(t.Context(), []string{"-check", "1s", "--", "sh", "-c", `echo "<$no_proxy $NO_PROXY $all_proxy$ALL_PROXY>"`}, io.Discard, &out)
+	require.ErrorContains(t, err, "no request arrived")
+	require.Contains(t, out.String(), "<localhost,127.0.0.1,::1 localhost,127.0.0.1,::1 >")
+}

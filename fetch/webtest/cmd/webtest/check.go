@@ -82,6 +82,9 @@ func (s settings) judge(ctx context.Context, report, out io.Writer) (err error) 
 	return nil
 }
 
+// own are the hosts of services that the crawler itself uses: no part of the web has these names.
+const own = "localhost,127.0.0.1,::1"
+
 // crawl runs the command until it ends, or waits for ctx if there is none. An *exec.ExitError means
 // that the command failed.
 func (s settings) crawl(ctx context.Context, trial *certificate.Trial, out io.Writer) error {
@@ -118,7 +121,7 @@ func (s settings) crawl(ctx context.Context, trial *certificate.Trial, out io.Wr
 	cmd.WaitDelay = 10 * time.Second
 	killRest := inGroup(cmd)
 	defer killRest()
-	cmd.Env = append(os.Environ(), "no_proxy=", "NO_PROXY=")
+	cmd.Env = append(os.Environ(), "no_proxy="+own, "NO_PROXY="+own, "all_proxy=", "ALL_PROXY=")
 	for _, name := range []string{"http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY"} {
 		value := proxy.String()
 		if s.direct() {
