@@ -211,6 +211,24 @@ func TestEachViceFailsItsCheck(t *testing.T) {
 	}
 }
 
+// Where a crawler reports to, or what a browser asks for by itself, is no part of the web.
+func TestOtherNamesAreNotJudged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		trial, err := Start(Options{Web: webtest.Options{Network: memnet.New()}, Proxied: true})
+		require.NoError(t, err)
+		defer trial.Web.Close()
+		s := newSpider(t, trial)
+		for range 2 {
+			resp, err := s.http.Get("http://metrics.example/")
+			require.NoError(t, err)
+			resp.Body.Close()
+		}
+		for _, v := range trial.Verdicts()[:8] {
+			require.Equal(t, Untested, v.Result, v)
+		}
+	})
+}
+
 func TestNothingIsProvenByNothing(t *testing.T) {
 	for _, complete := range []bool{false, true} {
 		trial, err := Start(Options{Web: webtest.Options{Hosts: 1}, Complete: complete})
