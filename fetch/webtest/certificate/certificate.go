@@ -345,31 +345,37 @@ func (l *ledger) crawlDelay() Verdict {
 
 // retryAfter judges the requests to a host that has just asked for a pause. The pause begins with the
 // answer: what was sent before, or within the same instant, could not know of it. A pause that is kept
-// proves something if it is not much longer than asked for, or if the crawler had come sooner before.
+// proves something if it is not much longer than asked for, or if the crawler had come sooner before; but not
+// if a request came with the answer, since one that knew of it came just as soon.
 func (l *ledger) retryAfter() Verdict {
 	c := check{name: "Retry-After", unit: "pauses not kept"}
 	ends := func(r webtest.Request) time.Time { return r.Answered.Add(least(r.RetryAfter)) }
 	type pause struct {
 		webtest.Request
-		pace time.Duration // how long after the request before it that came
+		pace    time.Duration // how long after the request before it that came
+		excused bool          // a request came with the answer
 	}
 	asked := make(map[string][]pause) // by host; a slow answer asks later than those to what came after it
 	last := make(map[string]webtest.Request)
 	for _, r := range l.log {
-		var before pause // of those known by then, the one that ends last
-		asked[r.Host] = slices.DeleteFunc(asked[r.Host], func(p pause) bool {
-			known := r.Time.After(p.Answered)
-			if r.Time.Sub(last[r.Host].Time) >= least(l.Delay) {
-				known = r.Time.Sub(p.Answered) > instant
-			}
-			if known && ends(p.Request).After(ends(before.Request)) {
+		early := r.Time.Sub(last[r.Host].Time) < least(l.Delay)
+		var before pause          // of those known by then, the one that ends last
+		rest := asked[r.Host][:0] // that of a known one is not worth a second proof
+		for _, p := range asked[r.Host] {
+			switch since := r.Time.Sub(p.Answered); {
+			case since < 0:
+				rest = append(rest, p)
+			case since == 0, since <= instant && !early:
+				p.excused = true
+				rest = append(rest, p)
+			case ends(p.Request).After(ends(before.Request)):
 				before = p
 			}
-			return known // the rest of a pause is not worth a second proof
-		})
+		}
+		asked[r.Host] = rest
 		if before.RetryAfter > 0 {
 			after := r.Time.Sub(before.Answered)
-			if after/chance < before.RetryAfter || before.pace < before.RetryAfter {
+			if !before.excused && (after/chance < before.RetryAfter || before.pace < before.RetryAfter) {
 				c.occasions++
 			}
 			if r.Time.Before(ends(before.Request)) {
@@ -378,7 +384,7 @@ func (l *ledger) retryAfter() Verdict {
 			}
 		}
 		if r.RetryAfter > 0 {
-			asked[r.Host] = append(asked[r.Host], pause{r, r.Time.Sub(last[r.Host].Time)})
+			asked[r.Host] = append(asked[r.Host], pause{r, r.Time.Sub(last[r.Host].Time), false})
 		}
 		last[r.Host] = r
 	}

@@ -229,6 +229,23 @@ func TestOtherNamesAreNotJudged(t *testing.T) {
 	})
 }
 
+// Who knows no pause, but comes after slow answers only, has not kept any.
+func TestSlowAnswersProveNoPause(t *testing.T) {
+	for way := time.Duration(0); way < instant; way += instant / 4 {
+		synctest.Test(t, func(t *testing.T) {
+			v := visit(t, webtest.Options{Hosts: 4, Traits: func(int) webtest.Traits {
+				return webtest.Traits{Latency: webtest.Latency{Median: 3 * time.Second}}
+			}})
+			for i := range 12 {
+				v.get(v.at(2) + strconv.Itoa(i))
+				time.Sleep(way)
+			}
+			require.Equal(t, Passed, v.result("host delay"))
+			require.Equal(t, Untested, v.result("Retry-After"))
+		})
+	}
+}
+
 func TestNothingIsProvenByNothing(t *testing.T) {
 	for _, complete := range []bool{false, true} {
 		trial, err := Start(Options{Web: webtest.Options{Hosts: 1}, Complete: complete})
