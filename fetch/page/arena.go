@@ -22,6 +22,9 @@ func (a *arena) expect(n int) { a.size = n / blockShare }
 
 // add returns a string with the bytes of b.
 func (a *arena) add(b []byte) string {
+	if len(b) > maxBlock {
+		return string(b) // others in its block would keep it alive
+	}
 	// A growing Builder would copy its contents, and keep the old bytes alive as well.
 	if a.block.Cap()-a.block.Len() < len(b) {
 		size := min(max(a.size, minBlock), maxBlock)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -120,4 +121,29 @@ func TestLinksAllocatesLittle(t *testing.T) {
 		})
 		require.LessOrEqual(t, allocs, 12.0, "%d links", links)
 	}
+}
+
+// TestALongTextIsNotKept: who keeps a link does not keep a directive before it, of whatever length.
+func TestALongTextIsNotKept(t *testing.T) {
+	heap := func() int {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return int(m.HeapAlloc)
+	}
+	const pages, size = 16, 1_000_001
+	body := []byte("<meta name=robots content='none," + strings.Repeat("x", size) + "'><a href=y>")
+	before := heap()
+	var kept []string
+	for range pages {
+		for l, err := range page.Links(body, pageURL, inUTF8) {
+			require.NoError(t, err)
+			if l.Kind == page.Anchor {
+				kept = append(kept, l.URL)
+			}
+		}
+	}
+	require.Less(t, heap()-before, pages*size/4)
+	require.Len(t, kept, pages)
+	runtime.KeepAlive(body)
 }
