@@ -129,13 +129,7 @@ func (s *scanner) startTag() (found, ok bool) {
 	if s.svg.depth > 0 || class.svg {
 		return s.svgTag(name, class)
 	}
-	from := s.pos
-	found, ok = s.htmlTag(name, class)
-	if ok && class.template && !(s.xml && s.selfClosing()) &&
-		(s.hidden > 0 || !isShadowRoot(s.page[from:s.pos])) {
-		s.hidden++
-	}
-	return found, ok
+	return s.htmlTag(name, class)
 }
 
 // isShadowRoot reports whether a template with these attributes is shown in place of its parent.
@@ -145,6 +139,7 @@ func isShadowRoot(attributes []byte) bool {
 
 // htmlTag reads the rest of the tag of an HTML element, and its content if that is raw text.
 func (s *scanner) htmlTag(name []byte, class nameClass) (found, ok bool) {
+	from := s.pos
 	if found = class.element != elemNone || s.ids; found {
 		ok = s.attributes(class.element, false)
 	} else {
@@ -156,6 +151,10 @@ func (s *scanner) htmlTag(name []byte, class nameClass) (found, ok bool) {
 		if class.shown && s.text != nil {
 			s.pass(s.content, len(name) == len("textarea"))
 		}
+	}
+	if ok && class.template && !(s.xml && s.selfClosing()) &&
+		(s.hidden > 0 || !isShadowRoot(s.page[from:s.pos])) {
+		s.hidden++
 	}
 	return found, ok
 }

@@ -232,12 +232,13 @@ func benchmarkEngines(b *testing.B, name string, pages [][]byte) {
 	b.Logf("%s: %d pages, %d bytes", name, len(pages), size)
 }
 
-// TestShadowRootsAreShown: a template that is the shadow root of its parent is no hidden one.
+// TestShadowRootsAreShown: a template that is the shadow root of its parent is no hidden one. Others are, also in HTML within SVG.
 func TestShadowRootsAreShown(t *testing.T) {
 	for body, want := range map[string]string{
 		`<div><template shadowrootmode="open"><p>article</p></template></div>end`:                             "article end",
 		`a<template><p>x</p></template>b`:                                                                     "a b",
 		`a<template><template shadowrootmode=open>x</template>y</template>b`:                                  "a b",
+		`<svg><foreignObject><template>x</template>a</foreignObject></svg>b`:                                  "a b",
 		`<div><template ShadowRootMode=open>a<template>x</template>b</template></div><template>y</template>c`: "a b c",
 	} {
 		var text []byte
