@@ -1,8 +1,10 @@
 package page_test
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -132,6 +134,18 @@ func TestUTF8IsNotCopied(t *testing.T) {
 	body := []byte("caf\u00e9")
 	got, _ := page.ToUTF8(body, "text/html; charset=utf-8")
 	require.Same(t, &body[0], &got[0])
+}
+
+// TestPagesAreConvertedInThriceTheirSize: no character gets more than three times as long, also none that is invalid.
+func TestPagesAreConvertedInThriceTheirSize(t *testing.T) {
+	body := bytes.Repeat([]byte("\xe9"), 4<<20)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for _, err := range page.Links(body, pageURL, "text/html; charset=iso-2022-jp") {
+		require.NoError(t, err)
+	}
+	runtime.ReadMemStats(&after)
+	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(len(body))*31/10)
 }
 
 // FuzzToUTF8 checks that the result is valid UTF-8, and that converting it again does not change

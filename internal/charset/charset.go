@@ -96,7 +96,7 @@ func (c *Charset) Decode(dst, raw []byte) []byte {
 		if err != transform.ErrShortDst {
 			return dst
 		}
-		dst = slices.Grow(dst, 2*len(raw)+utf8.UTFMax)
+		dst = slices.Grow(dst, 3*len(raw)+utf8.UTFMax)
 	}
 }
 
