@@ -27,7 +27,7 @@ func (w *Web) openStatic(dir string) (names []string, err error) {
 		return nil, fmt.Errorf("webtest: list static hosts: %w", err)
 	}
 	for _, e := range entries {
-		if e.IsDir() {
+		if e.IsDir() && !strings.HasPrefix(e.Name(), ".") { // .git is no host
 			names = append(names, e.Name())
 		}
 	}

@@ -23,6 +23,7 @@ func staticDir(t *testing.T) string {
 		"docs.test/both.html/x.html": "<title>x</title>",
 		"Other.test/index.html":      "<title>other</title>",
 		"secret.txt":                 "not a host",
+		".git/index.html":            "not a host either",
 		"../outside.html":            "outside",
 	} {
 		file := filepath.Join(dir, filepath.FromSlash(name))
@@ -94,6 +95,8 @@ func TestStatic(t *testing.T) {
 		}
 	}
 	require.Empty(t, w.Reachable())
+	_, ok := w.Host(".git")
+	require.False(t, ok, "it would be the first one, and so the seed of a crawl")
 }
 
 func TestStaticAndGeneratedHosts(t *testing.T) {

@@ -35,8 +35,8 @@ type Options struct {
 	// hosts behave well.
 	Traits func(host int) Traits
 
-	// Static is a directory. Each of its sub-directories is served as the host of that name. ""
-	// means none.
+	// Static is a directory. Each of its sub-directories whose name does not begin with a dot is served
+	// as the host of that name. "" means none.
 	Static string
 
 	// Handlers are your own hosts, by name, whatever its case. Requests to them are logged, too. A
