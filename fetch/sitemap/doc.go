@@ -9,9 +9,10 @@
 //
 // A broken document yields everything that can be read from it. A stray angle bracket, an
 // ampersand, an unclosed element, a wrong encoding declaration or a wrong namespace costs at most
-// the entry that contains it. Entities that a document declares are not resolved, neither its own
-// nor external ones. A document in UTF-8 may declare another encoding, if at least four letters
-// beyond ASCII stand within its first 64 KiB.
+// the entry that contains it. A comment or CDATA section reaches to the next end of one, or to that of
+// the document, and a processing instruction up to 4 KiB: what is between is not read. Entities
+// that a document declares are not resolved, neither its own nor external ones. A document in UTF-8
+// may declare another encoding, if at least four letters beyond ASCII stand within its first 64 KiB.
 //
 // # Cost
 //
