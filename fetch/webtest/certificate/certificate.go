@@ -16,11 +16,10 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"net/http"
 	"net/netip"
 	"net/url"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/spinneret-go/spinneret/fetch/webtest"
@@ -269,13 +268,18 @@ func (l *ledger) addrDelay() Verdict {
 func (l *ledger) robots() Verdict {
 	c := check{name: "robots.txt", unit: "requests disallowed, or before robots.txt"}
 	blamed := make(map[string]bool)
-	tempted := false
+	asked, left := make(map[string]bool), make(map[string]bool) // hosts, and those with pages to be left out
 	for _, r := range l.log {
 		h, ok := l.Web.Host(r.Host)
+		asked[h.Name] = ok
 		if !ok || isRobots(r) {
 			continue
 		}
-		tempted = tempted || slices.ContainsFunc(l.leads(r), func(to string) bool { return !l.Web.Allows(to) })
+		for _, to := range l.leads(r) {
+			if u, err := url.Parse(to); err == nil && !l.Web.Allows(to) {
+				left[u.Host] = true
+			}
+		}
 		early := !l.knows(r)
 		switch {
 		case early && r.URL() == l.Seed():
@@ -291,8 +295,9 @@ func (l *ledger) robots() Verdict {
 			c.occasions++
 		}
 	}
-	if !tempted {
-		c.occasions = 0 // it met nothing that it had to leave out
+	maps.DeleteFunc(left, func(host string, _ bool) bool { return !asked[host] })
+	if len(left) == 0 {
+		c.occasions = 0 // it met nothing that it had to leave out, where it went at all
 	}
 	return c.verdict()
 }
@@ -431,69 +436,4 @@ func (l *ledger) target(r webtest.Request) (to string, ok bool) {
 	}
 	_, ok = l.Web.Host(u.Host)
 	return u.String(), ok
-}
-
-// private judges requests to private addresses. Without the proxy they do not come to the log.
-func (l *ledger) private() Verdict {
-	c := check{name: "private addresses", unit: "private addresses requested"}
-	links, asked := make(map[string]bool), make(map[netip.Addr]bool)
-	for _, r := range l.log {
-		addr, err := netip.ParseAddr(r.Host)
-		switch {
-		case err == nil && addr.IsPrivate() && !asked[addr]:
-			asked[addr] = true
-			c.breach("a private address was requested", r)
-		case l.Proxied && strings.HasPrefix(r.Path, "/trap/address") && (r.Location != "" || read(r)):
-			links[r.Location] = true // the page leads to one address, and the redirect to another
-		}
-	}
-	c.occasions = len(links)
-	return c.verdict()
-}
-
-// twice judges pages that were fetched again although they had not changed.
-func (l *ledger) twice() Verdict {
-	c := check{name: "twice", unit: "pages fetched again"}
-	last := make(map[string]webtest.Request)
-	for _, r := range l.pages() {
-		c.occasions++
-		if before, ok := last[r.URL()]; ok && before.Version == r.Version {
-			c.breach(r.URL()+" was fetched before", before, r)
-			continue
-		}
-		last[r.URL()] = r
-	}
-	if c.occasions == 1 {
-		c.occasions = 0 // there was no second request
-	}
-	return c.verdict()
-}
-
-// pages returns the requests that got a page of the web.
-func (l *ledger) pages() (log []webtest.Request) {
-	for _, r := range l.log {
-		if read(r) && l.Web.IsPage(r.URL()) {
-			log = append(log, r)
-		}
-	}
-	return log
-}
-
-// complete judges what is missing.
-func (l *ledger) complete() Verdict {
-	got := make(map[string]bool)
-	for _, r := range l.pages() {
-		got[r.URL()] = true
-	}
-	c := check{name: "completeness", unit: "pages missed"}
-	for _, url := range l.Web.Reachable() {
-		if c.occasions++; !got[url] {
-			c.breach(url + " was never fetched")
-		}
-	}
-	v := c.verdict()
-	if v.Result == Failed && !l.Complete {
-		v.Result = Partial
-	}
-	return v
 }

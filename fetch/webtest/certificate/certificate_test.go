@@ -311,3 +311,23 @@ func TestReports(t *testing.T) {
 	require.Contains(t, *suite.Cases[0].Failure, "too <early>")
 	require.Nil(t, suite.Cases[1].Failure)
 }
+
+// Who stays on its host has left out no link to a disallowed page elsewhere.
+func TestOtherHostsTemptNobody(t *testing.T) {
+	results := map[Result]int{}
+	for seed := range uint64(20) {
+		synctest.Test(t, func(t *testing.T) {
+			v := visit(t, webtest.Options{Seed: seed, Hosts: 4})
+			v.slowly(v.at(0) + "robots.txt")
+			v.all(0)
+			own := slices.ContainsFunc(v.trial.Web.Log(), func(r webtest.Request) bool {
+				return slices.ContainsFunc(v.trial.Web.Links(r.URL()), func(to string) bool {
+					return strings.HasPrefix(to, v.at(0)) && !v.trial.Web.Allows(to)
+				})
+			})
+			require.Equal(t, map[bool]Result{true: Passed, false: Untested}[own], v.result("robots.txt"))
+			results[v.result("robots.txt")]++
+		})
+	}
+	require.Len(t, results, 2)
+}
