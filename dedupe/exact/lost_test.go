@@ -78,6 +78,7 @@ func (f fullLog) WriteAt(b []byte, at int64) (int, error) {
 type sectorFS struct {
 	*vfs.Mem
 	bad bool
+	at  int64
 }
 
 func (fs *sectorFS) Create(name string) (vfs.File, error) {
@@ -92,7 +93,7 @@ type sectorFile struct {
 }
 
 func (f sectorFile) ReadAt(b []byte, at int64) (int, error) {
-	if f.fs.bad && f.pile && at <= 50000 && at+int64(len(b)) > 50000 {
+	if f.fs.bad && f.pile && at <= f.fs.at && at+int64(len(b)) > f.fs.at {
 		return 0, syscall.EIO
 	}
 	return f.File.ReadAt(b, at)
@@ -102,7 +103,7 @@ func (f sectorFile) ReadAt(b []byte, at int64) (int, error) {
 // moment, so nothing is lost at first, and no files pile up meanwhile. After a minute the merge goes on
 // without it.
 func TestUnreadablePile(t *testing.T) {
-	fs := &sectorFS{Mem: vfs.NewMem(), bad: true}
+	fs := &sectorFS{Mem: vfs.NewMem(), bad: true, at: 50_000}
 	s, err := open(fs, Options{Memory: MinMemory})
 	require.NoError(t, err)
 	add(t, s, "https://example.com/") // so that the log is not empty
@@ -125,9 +126,31 @@ func TestUnreadablePile(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
+// TestUnreadablePileBehindManyBytes has the unreadable byte behind more entries than are written at once. No
+// retry may write them again.
+func TestUnreadablePileBehindManyBytes(t *testing.T) {
+	fs := &sectorFS{Mem: vfs.NewMem(), bad: true, at: 600_000}
+	s, err := open(fs, Options{Memory: MinMemory})
+	require.NoError(t, err)
+	add(t, s, "https://example.com/") // so that the log is not empty
+	for i := range 2000 {
+		require.NoError(t, s.Defer(fmt.Sprintf("https://example.com/%d", i), make([]byte, 900)))
+	}
+	require.ErrorIs(t, s.Merge(), syscall.EIO)
+	used := fs.Used()
+	for range 100 {
+		require.ErrorIs(t, s.Merge(), syscall.EIO)
+	}
+	require.Equal(t, used, fs.Used())
+	fs.bad = false
+	require.NoError(t, s.Merge())
+	require.EqualValues(t, 2001, s.Stats().URLs)
+	require.NoError(t, s.Close())
+}
+
 // TestUnreadablePileForAMoment loses nothing.
 func TestUnreadablePileForAMoment(t *testing.T) {
-	fs := &sectorFS{Mem: vfs.NewMem(), bad: true}
+	fs := &sectorFS{Mem: vfs.NewMem(), bad: true, at: 50_000}
 	s, err := open(fs, Options{Memory: MinMemory})
 	require.NoError(t, err)
 	deferMany(t, s, 20000)

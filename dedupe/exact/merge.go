@@ -224,6 +224,7 @@ func (s *Set) appendAll(m *merge, all []sighting) (n int, err error) {
 	m.out = durable.Writer{To: s.log.file, At: s.log.end, Buf: m.out.Buf[:0]}
 	next := s.log
 	next.starts = next.starts[:len(next.starts):len(next.starts)]
+items:
 	for ; n < len(all) && next.end-s.log.end < maxBytes; n++ {
 		place, print := all[n].place(), all[n].print()
 		if m.added[print] {
@@ -248,7 +249,10 @@ func (s *Set) appendAll(m *merge, all []sighting) (n int, err error) {
 			if m.unread.IsZero() {
 				m.unread = time.Now()
 			}
-			return 0, err
+			if n == 0 {
+				return 0, err
+			}
+			break items // so that a retry begins with this item, and does not write those before it again
 		}
 		next.note()
 		next.record = next.appendRecord(next.record[:0], item)
