@@ -77,8 +77,9 @@ func (f fullLog) WriteAt(b []byte, at int64) (int, error) {
 // A sectorFS cannot read a byte of the file of deferred URLs while it is bad.
 type sectorFS struct {
 	*vfs.Mem
-	bad bool
-	at  int64
+	bad  bool
+	at   int64
+	size int64 // of what is unreadable; 0 means 1
 }
 
 func (fs *sectorFS) Create(name string) (vfs.File, error) {
@@ -93,7 +94,7 @@ type sectorFile struct {
 }
 
 func (f sectorFile) ReadAt(b []byte, at int64) (int, error) {
-	if f.fs.bad && f.pile && at <= f.fs.at && at+int64(len(b)) > f.fs.at {
+	if f.fs.bad && f.pile && at < f.fs.at+max(1, f.fs.size) && at+int64(len(b)) > f.fs.at {
 		return 0, syscall.EIO
 	}
 	return f.File.ReadAt(b, at)
@@ -114,11 +115,8 @@ func TestUnreadablePile(t *testing.T) {
 	names, err := fs.List()
 	require.NoError(t, err)
 	require.Less(t, len(names), 10, "files")
-	for range 2 { // the read that failed was for two steps
-		s.deferred.merge.unread = time.Now().Add(-2 * time.Minute)
-		err = s.Merge()
-	}
-	require.ErrorIs(t, err, ErrCorrupt)
+	s.deferred.merge.unread = time.Now().Add(-2 * time.Minute)
+	require.ErrorIs(t, s.Merge(), ErrCorrupt)
 	require.NoError(t, s.Merge())
 	lost := 20001 - int(s.Stats().URLs)
 	require.Positive(t, lost)
@@ -145,6 +143,21 @@ func TestUnreadablePileBehindManyBytes(t *testing.T) {
 	fs.bad = false
 	require.NoError(t, s.Merge())
 	require.EqualValues(t, 2001, s.Stats().URLs)
+	require.NoError(t, s.Close())
+}
+
+// TestUnreadableArea: an area that many steps read costs a minute, too, and not one for each of them.
+func TestUnreadableArea(t *testing.T) {
+	fs := &sectorFS{Mem: vfs.NewMem(), bad: true, at: 100_000, size: 300_000}
+	s, err := open(fs, Options{Memory: MinMemory})
+	require.NoError(t, err)
+	deferMany(t, s, 20000)
+	require.ErrorIs(t, s.Merge(), syscall.EIO)
+	s.deferred.merge.unread = time.Now().Add(-2 * time.Minute)
+	require.ErrorIs(t, s.Merge(), ErrCorrupt)
+	require.NoError(t, s.Merge())
+	const item = 4 + 1 + len("https://example.com/9999")
+	require.InDelta(t, 20000-300_000/item, float64(s.Stats().URLs), 200)
 	require.NoError(t, s.Close())
 }
 

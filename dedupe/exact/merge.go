@@ -40,6 +40,7 @@ type merge struct {
 	owed    bool                 // the next call does a step
 	lost    error                // why some of the sightings were given up; the last step returns it
 	unread  time.Time            // since when the file of items cannot be read
+	gaveUp  bool                 // it was waited for
 
 	steps int64 // estimate when it began
 	due   int64 // steps, multiplied by deferred.reserve
@@ -55,10 +56,13 @@ const (
 )
 
 // maxUnread is how long a step waits for a disk that cannot read the file of items. A cable that was pulled
-// costs nothing then.
+// costs nothing then. The rest of the merge does not wait again: there may be a large area that is unreadable.
 const maxUnread = time.Minute
 
-func (m *merge) givesUp() bool { return !m.unread.IsZero() && time.Since(m.unread) > maxUnread }
+func (m *merge) givesUp() bool {
+	m.gaveUp = m.gaveUp || !m.unread.IsZero() && time.Since(m.unread) > maxUnread
+	return m.gaveUp
+}
 
 // beginMerge begins a merge of all deferred sightings. It requires that none is under way.
 func (s *Set) beginMerge() {
