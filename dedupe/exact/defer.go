@@ -2,6 +2,7 @@ package exact
 
 import (
 	"errors"
+	"syscall"
 
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
@@ -158,6 +159,10 @@ func (s *Set) mergeAll(refusal func() error) (lost error) {
 		}
 		for m := d.merge; d.merge == m; {
 			err := s.stepMerge()
+			if s.closing && errors.Is(err, syscall.EIO) && !m.gaveUp {
+				m.gaveUp = true // nobody can try again
+				continue
+			}
 			lost = errors.Join(lost, err)
 			if err != nil && d.merge == m {
 				return lost

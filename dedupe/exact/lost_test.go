@@ -124,6 +124,20 @@ func TestUnreadablePile(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
+// TestCloseMergesBesideABadSector: Close cannot be tried again, so it does not wait for what is unreadable, and
+// that costs only itself.
+func TestCloseMergesBesideABadSector(t *testing.T) {
+	fs := &sectorFS{Mem: vfs.NewMem(), bad: true, at: 50_000}
+	s, err := open(fs, Options{Memory: MinMemory})
+	require.NoError(t, err)
+	deferMany(t, s, 20000)
+	require.ErrorIs(t, s.Close(), ErrCorrupt)
+	s, err = open(fs, Options{Memory: MinMemory})
+	require.NoError(t, err)
+	require.EqualValues(t, 19999, s.Stats().URLs)
+	require.NoError(t, s.Close())
+}
+
 // TestUnreadablePileBehindManyBytes has the unreadable byte behind more entries than are written at once. No
 // retry may write them again.
 func TestUnreadablePileBehindManyBytes(t *testing.T) {

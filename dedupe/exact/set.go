@@ -350,7 +350,8 @@ func (s *Set) Stats() Stats {
 }
 
 // Close merges, syncs and closes the files. The Set cannot be used afterwards. An error leaves the
-// files as after a crash, except for a [CorruptError] of deferred URLs, which means what it means for [Set.Merge].
+// files as after a crash, except for a [CorruptError] of deferred URLs, which means what it means for [Set.Merge],
+// but that Close does not wait for what the disk cannot read.
 func (s *Set) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
