@@ -74,6 +74,19 @@ func TestEveryDamageIsFound(t *testing.T) {
 	}
 }
 
+// TestAMissingFileIsDamage like any other for callers who branch on ErrCorrupt.
+func TestAMissingFileIsDamage(t *testing.T) {
+	whole := damageable(t)
+	names, _ := whole.List()
+	for _, name := range names {
+		fs := whole.Clone()
+		require.NoError(t, fs.Remove(name))
+		var where *CorruptError
+		require.ErrorAs(t, openAndRead(fs), &where, name)
+		require.True(t, name == manifestName || name == where.File, name)
+	}
+}
+
 // TestEntriesAfterATearAreDropped damages an entry that was not synced. It and all later entries
 // are lost, and new entries must not bring any of them back.
 func TestEntriesAfterATearAreDropped(t *testing.T) {

@@ -154,7 +154,7 @@ func openIndex(fs vfs.FS, number uint64, visit func(fingerprint)) (*index, error
 	x := &index{number: number}
 	var err error
 	if x.file, err = fs.Open(x.name()); err != nil {
-		return nil, fmt.Errorf("exact: open index: %w", err)
+		return nil, fmt.Errorf("exact: open index: %w", durable.Required(x.name(), err))
 	}
 	if err := x.readAll(visit); err != nil {
 		_ = x.file.Close() // the first error says more

@@ -180,7 +180,7 @@ type segmentReader struct {
 func openSegment(fs vfs.FS, s segment) (*segmentReader, error) {
 	f, err := fs.Open(s.name())
 	if err != nil {
-		return nil, fmt.Errorf("exact: open segment: %w", err)
+		return nil, fmt.Errorf("exact: open segment: %w", durable.Required(s.name(), err))
 	}
 	r := &segmentReader{segment: s, file: &durable.SyncedFile{File: f}, at: segmentHeader, seq: s.first}
 	if err := r.open(); err != nil {

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io/fs"
 	"math/rand/v2"
 	"strconv"
 	"strings"
@@ -226,7 +225,7 @@ func TestMissingIsNotTrimmed(t *testing.T) {
 		add(t, s, "d")
 		require.NoError(t, disk.Remove(last))
 	}
-	require.ErrorIs(t, got, fs.ErrNotExist)
+	require.ErrorIs(t, got, ErrCorrupt)
 }
 
 // TestTrimDuringAnIteration trims segments that an iteration has not reached yet.
