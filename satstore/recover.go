@@ -209,7 +209,7 @@ func (s *Store) removeLeftovers(names []string, m *manifest.Manifest) {
 	ids := idset.Names(m.IDs)
 	for _, name := range names {
 		switch log := logNumber(name); {
-		case log > s.lastLog && !wal.IsLog(s.fs, log):
+		case log > s.lastLog: // the caller's
 		case log >= m.Log:
 			s.leftovers = append(s.leftovers, name)
 		case numberOf(name, idset.FileName) > m.IDs.Last+table.MaxLeft:

@@ -102,12 +102,6 @@ func openFile(fs vfs.FS, number uint64) (*fileReader, error) {
 	return r, nil
 }
 
-// IsLog reports whether the file of a number is that log, and not one of somebody else.
-func IsLog(fs vfs.FS, number uint64) bool {
-	_, err := openFile(fs, number)
-	return err == nil
-}
-
 // next returns the changes of the next group, or nil at the end. A crash leaves an incomplete group
 // at the end. If a later group says that the group had been synced, it is damaged instead.
 func (r *fileReader) next() ([]byte, error) {
