@@ -11,6 +11,7 @@ import (
 
 	"github.com/spinneret-go/spinneret/internal/durable"
 	"github.com/spinneret-go/spinneret/internal/table"
+	"github.com/spinneret-go/spinneret/internal/vfs"
 	"github.com/spinneret-go/spinneret/satstore/internal/calendar"
 	"github.com/spinneret-go/spinneret/satstore/internal/extent"
 	"github.com/spinneret-go/spinneret/satstore/internal/idset"
@@ -64,7 +65,9 @@ func (s *Store) create(names []string) (err error) {
 	for _, name := range names {
 		limit := int64(-1)
 		switch {
-		case !isOurs(name) || name == manifest.Temp || logNumber(name) > table.MaxLeft:
+		case !isOurs(name) || name == manifest.Temp:
+			continue
+		case max(logNumber(name), numberOf(name, idset.FileName)) > table.MaxLeft: // the caller's
 			continue
 		case name == wal.PendingName: // its content belongs to a log or is void
 			continue
@@ -73,11 +76,11 @@ func (s *Store) create(names []string) (err error) {
 		case logNumber(name) > 0:
 			limit = wal.Header
 		}
-		b, err := durable.ReadFile(s.fs, name)
+		size, err := sizeOf(s.fs, name)
 		if err != nil {
 			return err
 		}
-		if int64(len(b)) > limit {
+		if size > limit {
 			return durable.Corrupt(name, 0, "the file has content, but CHECKPOINT is missing")
 		}
 		s.leftovers = append(s.leftovers, name)
@@ -93,6 +96,15 @@ func (s *Store) create(names []string) (err error) {
 	s.generation = 1
 	s.file, err = extent.Create(s.fs, s.o.test.writers)
 	return err
+}
+
+func sizeOf(fs vfs.FS, name string) (int64, error) {
+	f, err := fs.Open(name)
+	if err != nil {
+		return 0, err
+	}
+	size, err := f.Size()
+	return size, errors.Join(err, f.Close())
 }
 
 // load reads an existing store.

@@ -362,23 +362,26 @@ func TestOtherFilesAreNotTouched(t *testing.T) {
 }
 
 // TestShortLogOfTheCaller: a log of the caller that has just begun when a store is created stays, and the next
-// day's does not become the store's.
+// day's does not become the store's. A file of ids of the caller is no reason not to create one.
 func TestShortLogOfTheCaller(t *testing.T) {
 	fs := vfs.NewMem()
 	fs.Put("log-20261128", []byte("begun\n"))
+	fs.Put("ids-20261128", []byte("begun\n"))
 	s := mustOpen(t, fs, logged())
 	require.NoError(t, s.Close())
 	require.Equal(t, "begun\n", string(fs.Data("log-20261128")))
+	require.Equal(t, "begun\n", string(fs.Data("ids-20261128")))
 	require.Nil(t, fs.Data("log-20261129"))
 }
 
 // TestForeignFiles: a directory with files of a store but no checkpoint is not taken for a new
-// store, unless the files are as empty as after a crash at its creation.
+// store, unless the files are as empty as after a crash at its creation. They may be much larger than memory, so
+// their contents are not read.
 func TestForeignFiles(t *testing.T) {
 	for name, size := range map[string]int{
 		extent.Name: 9, wal.FileName(3): wal.Header + 1, idset.FileName(1): 0,
 	} {
-		fs := vfs.NewMem()
+		fs := &faultyFS{Mem: vfs.NewMem(), beforeRead: func(name string, _ int64) { t.Error("reads", name) }}
 		fs.Put(name, make([]byte, size))
 		_, err := open(fs, logged())
 		var where *CorruptError
