@@ -109,6 +109,7 @@ func (s *Store) logMove(move *wal.Change, seq uint64, later []message) (bool, er
 // for [Record.Reschedule].
 func (r *Record) Delete() error {
 	s, b := r.store, r.bucket
+	s.awaitCheckpoint()
 	return s.change(wal.MaxSize(0), func() (survives bool, err error) {
 		if gone, err := r.gone(); gone {
 			return true, err

@@ -280,8 +280,8 @@ func (s *Store) logIsLong() bool {
 
 func (s *Store) logLimit() int64 { return max(s.o.Buffer, int64(s.o.test.pending/4)) }
 
-// awaitCheckpoint waits while new ids take twice their memory, since the disk needs so long for the checkpoint
-// that frees it. It requires that s.adding is held. Visits go on.
+// awaitCheckpoint waits while changes of ids take twice their memory, since the disk needs so long for the
+// checkpoint that frees it. Visits that reschedule go on.
 func (s *Store) awaitCheckpoint() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
