@@ -38,8 +38,10 @@ type Options struct {
 
 	// Buffer is the memory for records on their way to the disk, in bytes. It also bounds that for
 	// messages and, while the disk syncs fast enough, that for new ids. The log on disk grows to about
-	// the same size, and so does the garbage in the data file, or else to half of the file. 0 means
-	// DefaultBuffer.
+	// the same size, and so does the garbage in the data file, or else to half of the file. But all that a
+	// bucket gets between two checkpoints takes 4 KiB at least, until its time is near or most of it is
+	// deleted: a Buffer of a MiB, and a few records that are deleted and added again for times in all of
+	// the next ten years (500 buckets), take a hundred times their size. 0 means DefaultBuffer.
 	Buffer int64
 
 	// Commit is the delay after which the log is synced: a power failure loses the changes of

@@ -139,7 +139,8 @@ func open(fs vfs.FS, o Options) (*Set, error) {
 // Add remembers url and reports whether it is new. If several goroutines add the same new URL at
 // the same time, Add returns true to one of them. It reads at most one page from disk, and none if
 // the Bloom filter or the list of the latest URLs has the answer. For a new URL, it writes an
-// entry.
+// entry. After the disk was full, each Add of a new URL may try to write the whole index again, and
+// other calls wait for that.
 //
 // After an error, url was not added.
 func (s *Set) Add(url string) (added bool, err error) {
