@@ -131,8 +131,8 @@ func (s *Set) makeSpace(bytes int64) error {
 
 // Merge decides on all deferred URLs, and then syncs like [Set.Sync]. Other calls go on meanwhile.
 // After an error, nothing is lost as long as the process lives, and the next Merge goes on. Only what is
-// damaged in a file of deferred URLs, or what the disk could not read there for a minute, is lost: a
-// [CorruptError] names that file, and those URLs are new again.
+// damaged in a file of deferred URLs, or what the disk cannot read there after it could not for a minute, is
+// lost: a [CorruptError] names that file, and those URLs are new again.
 func (s *Set) Merge() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
