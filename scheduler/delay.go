@@ -7,10 +7,11 @@ import (
 
 // A report is an Outcome in the units of an engine.
 type report struct {
-	skipped, failed bool
-	start           int64
-	took            time.Duration
-	retry           int64
+	skipped, unknown, failed bool
+
+	start int64
+	took  time.Duration
+	retry int64
 }
 
 // maxAddrFailures bounds the back-off of an address to 64 times its delay. An address may serve
@@ -37,14 +38,16 @@ func (e *engine) applyOutcome(i uint32, f flight, r report) {
 	}
 	x := e.extraOf(i)
 	x.start = max(x.start, f.start)
-	x.slow = [3]int64{slow, x.slow[0], x.slow[1]}
-	if p.kind == aHost {
-		x.slow = [3]int64{slow}
-	}
 	if x.retry <= f.at {
 		x.retry = longAgo
 	}
-	e.countFailure(p.kind, x, f, r.failed)
+	if !r.unknown {
+		x.slow = [3]int64{slow, x.slow[0], x.slow[1]}
+		if p.kind == aHost {
+			x.slow = [3]int64{slow}
+		}
+		e.countFailure(p.kind, x, f, r.failed)
+	}
 	if r.retry > e.now {
 		wait := min(int64(between(e.now, r.retry)), e.longestPause(p.kind, x))
 		x.retry = max(x.retry, later(e.now, e.spread(x, wait)))

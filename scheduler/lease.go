@@ -41,6 +41,11 @@ type Outcome struct {
 	// Options.MaxRetryAfter. Zero means that there is none.
 	RetryAfter time.Time
 
+	// Unknown reports that a request may have reached the server, but nothing is known of its end, as when its
+	// caller has left: the delay starts, and Failed, Status and Took are ignored. What is counted of failures
+	// and latencies stays.
+	Unknown bool
+
 	// Skipped reports that no request was made: no delay starts, and the other fields are ignored.
 	Skipped bool
 }
@@ -86,7 +91,7 @@ func (l *Lease[T]) giveBack(o Outcome, again bool, notBefore time.Time) {
 		s.releaseTask(t)
 	}
 	e.release(l.flight, report{
-		skipped: o.Skipped, took: o.Took,
+		skipped: o.Skipped, unknown: o.Unknown, took: o.Took,
 		failed: o.Failed || o.Status == tooManyRequests || o.Status == serviceUnavailable,
 		start:  s.instant(o.Start), retry: s.instant(o.RetryAfter),
 	})

@@ -382,3 +382,31 @@ func TestLeasesOfTwoSchedulers(t *testing.T) {
 		require.LessOrEqual(t, requests, 8)
 	})
 }
+
+// TestUnknown: a visit of which nothing is known starts the delays that count without it.
+func TestUnknown(t *testing.T) {
+	s := scheduler.New[string](scheduler.Options{})
+	require.NoError(t, s.SetHost("a", scheduler.Host{Addr: here}))
+	now := start
+	for _, tt := range []struct {
+		o    scheduler.Outcome
+		wait time.Duration
+	}{
+		{scheduler.Outcome{Took: 10 * time.Second}, 50 * time.Second},
+		{scheduler.Outcome{Unknown: true, Took: time.Second, Failed: true, Status: 503}, 50 * time.Second},
+		{scheduler.Outcome{Unknown: true}, 50 * time.Second},
+		{scheduler.Outcome{}, scheduler.DefaultHostDelay},
+	} {
+		add(t, s, jobs(anywhere, "a1", "a2")[0])
+		lease, wait := s.TryNext(now)
+		require.NotNil(t, lease, "%v", wait)
+		lease.Done(tt.o)
+		add(t, s, jobs(anywhere, "a1", "a2")[0])
+		_, wait = s.TryNext(now)
+		require.Equal(t, tt.wait, wait, "%+v", tt.o)
+		require.Zero(t, s.Explain("a").Failures)
+		now = now.Add(wait)
+		lease, _ = s.TryNext(now)
+		lease.Done(scheduler.Outcome{Skipped: true})
+	}
+}

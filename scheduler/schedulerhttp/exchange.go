@@ -60,7 +60,7 @@ func (x *exchange) send(r *http.Request) (resp *http.Response, err error) {
 	defer func() {
 		if resp == nil && err == nil {
 			err = errNothing
-			x.end(scheduler.Outcome{Start: time.Now()})
+			x.end(scheduler.Outcome{Start: time.Now(), Unknown: true})
 		}
 	}()
 	sent := r.WithContext(x.traced(ctx))
@@ -124,6 +124,7 @@ func (x *exchange) fail(err error) error {
 		o.Failed = false // err is the cause that the caller gave, or a layer below has refused the request
 	}
 	o.Skipped = o.Skipped && !x.granted
+	o.Unknown = !o.Failed && !o.Skipped
 	granted, addr := x.granted, x.dialed
 	x.mu.Unlock()
 	if !granted && addr.IsValid() {

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptrace"
 	"os"
+	"syscall"
 	"testing"
 	"testing/iotest"
 	"testing/synctest"
@@ -129,6 +131,49 @@ func TestAResolverThatHangs(t *testing.T) {
 				require.ErrorIs(t, err, context.DeadlineExceeded)
 			}
 			require.Equal(t, name == "the host", transport.Hosts().Explain("a.test").Failures > 0, name)
+		})
+	}
+}
+
+// TestVisitsThatSayNothing neither add to the failures of a host nor halve them, as a success does. Otherwise a
+// server that answers 503 to all would be asked at the least back-off forever.
+func TestVisitsThatSayNothing(t *testing.T) {
+	left, leave := context.WithCancel(t.Context())
+	for name, tt := range map[string]struct {
+		url      string
+		ctx      context.Context
+		visit    func(*http.Request, *httptrace.ClientTrace) error // nil: another 503
+		failures int
+	}{
+		"a closed port": {"http://a.test:9000", t.Context(), func(*http.Request, *httptrace.ClientTrace) error {
+			return &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
+		}, 2},
+		"a caller who leaves": {"http://a.test", left, func(r *http.Request, trace *httptrace.ClientTrace) error {
+			trace.GotConn(httptrace.GotConnInfo{})
+			leave()
+			return r.Context().Err()
+		}, 2},
+		"a dead connection": {"http://a.test", t.Context(), func(r *http.Request, trace *httptrace.ClientTrace) error {
+			trace.GotConn(httptrace.GotConnInfo{})
+			trace.GotConn(httptrace.GotConnInfo{}) // net/http tries again
+			return r.Context().Err()
+		}, 3}, // by the answer to the next attempt
+	} {
+		t.Run(name, func(t *testing.T) {
+			visits := 0
+			transport := schedulerhttp.NewTransport(roundTrip(func(r *http.Request) (*http.Response, error) {
+				if visits++; visits == 3 {
+					return nil, tt.visit(r, httptrace.ContextClientTrace(r.Context()))
+				}
+				return &http.Response{StatusCode: http.StatusServiceUnavailable, Body: http.NoBody}, nil
+			}), scheduler.Options{HostDelay: time.Microsecond, Backoff: time.Microsecond})
+			for _, url := range []string{"http://a.test", "http://a.test", tt.url} {
+				req, err := http.NewRequestWithContext(tt.ctx, http.MethodGet, url, nil)
+				require.NoError(t, err)
+				_, err = transport.RoundTrip(req)
+				require.Equal(t, visits == 3, err != nil, "%v", err)
+			}
+			require.Equal(t, tt.failures, transport.Hosts().Explain("a.test").Failures)
 		})
 	}
 }

@@ -22,13 +22,14 @@ import (
 // the server's fault: the visit counts as skipped. So does an error with a method Local() bool that
 // returns true, as layers return that refuse a request or fail themselves, unless an error also has a
 // method Sent() bool that returns true, as a fetch.Error has. A canceled request is
-// not a failure either, but it may have reached the server. If the context was canceled with a
-// cause, err is that cause: pass context.Canceled in its place.
+// not a failure either, but it may have reached the server: its outcome is Unknown. If the context was
+// canceled with a cause, err is that cause: pass context.Canceled in its place.
 func Outcome(start time.Time, resp *http.Response, err error) scheduler.Outcome {
 	now := time.Now()
 	o := scheduler.Outcome{Start: now, Failed: err != nil && !errors.Is(err, context.Canceled) && !neterr.Local(err)}
 	if resp == nil {
 		o.Skipped = neverSent(err)
+		o.Unknown = !o.Failed && !o.Skipped
 		return o
 	}
 	o.Took = now.Sub(start)

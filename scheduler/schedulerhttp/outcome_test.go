@@ -76,7 +76,7 @@ func TestOutcome(t *testing.T) {
 		},
 		"canceled by the caller": {
 			err:  &url.Error{Op: "Get", URL: "http://a.test/", Err: context.Canceled},
-			want: func(_, now time.Time) scheduler.Outcome { return scheduler.Outcome{Start: now} },
+			want: func(_, now time.Time) scheduler.Outcome { return scheduler.Outcome{Start: now, Unknown: true} },
 		},
 		"a name that does not resolve": {
 			err: &net.OpError{Op: "dial", Err: &net.DNSError{Name: "a.test"}},
@@ -98,14 +98,14 @@ func TestOutcome(t *testing.T) {
 		},
 		"a caller who left after the request": {
 			err:  &url.Error{Op: "Get", URL: "http://a.test/", Err: sentError{context.Canceled}},
-			want: func(_, now time.Time) scheduler.Outcome { return scheduler.Outcome{Start: now} },
+			want: func(_, now time.Time) scheduler.Outcome { return scheduler.Outcome{Start: now, Unknown: true} },
 		},
 		"a name that is no longer found after the first attempt": {
 			err:  sentError{&net.DNSError{Name: "a.test"}},
-			want: func(_, now time.Time) scheduler.Outcome { return scheduler.Outcome{Start: now} },
+			want: func(_, now time.Time) scheduler.Outcome { return scheduler.Outcome{Start: now, Unknown: true} },
 		},
 		"nothing": {
-			want: func(_, now time.Time) scheduler.Outcome { return scheduler.Outcome{Start: now} },
+			want: func(_, now time.Time) scheduler.Outcome { return scheduler.Outcome{Start: now, Unknown: true} },
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

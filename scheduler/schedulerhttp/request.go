@@ -63,7 +63,7 @@ func (r *request) roundTrip() (*http.Response, error) {
 		}
 		// The address was busy, or the request was to be written once more. The next lease waits
 		// for the address, and for the delay after what may have been written.
-		x.end(scheduler.Outcome{Skipped: !granted, Start: time.Now()})
+		x.end(scheduler.Outcome{Skipped: !granted, Unknown: granted, Start: time.Now()})
 		if body, err = body.again(r.GetBody); err != nil {
 			return nil, err
 		}
