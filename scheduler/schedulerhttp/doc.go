@@ -13,8 +13,8 @@
 // response body is closed or read to its end, or with a switch of protocols (101). So close every body: one left
 // open blocks its host until Options.LeaseTimeout. Two requests to one host or address are written at least the
 // delay apart, counted from the first byte of the response. 429, 503, failures and slow responses lengthen the
-// delay. A failed connection to a port other than the scheme's does not, since anybody can publish links to such
-// ports. Retry-After is obeyed.
+// delay. Failures of a port that has never answered do not, unless it is the scheme's: anybody can link to others.
+// Retry-After is obeyed.
 //
 // The address of a host is learned from the connection. If that address may not be visited yet, the
 // request is not written, and waits for the address as well: see [Transport.SetHost]. Behind an HTTP

@@ -9,14 +9,12 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/netip"
-	"net/url"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/spinneret-go/spinneret/internal/httpctx"
-	"github.com/spinneret-go/spinneret/internal/httpurl"
 	"github.com/spinneret-go/spinneret/internal/neterr"
 	"github.com/spinneret-go/spinneret/internal/upload"
 	"github.com/spinneret-go/spinneret/scheduler"
@@ -116,7 +114,7 @@ func (x *exchange) fail(err error) error {
 	x.mu.Lock()
 	o := Outcome(x.start, nil, err)
 	switch left := x.left(); {
-	case x.upload.Failed() || !x.granted && isUnusual(x.req.URL):
+	case x.upload.Failed() || x.transport.kept.isStrange(x.req):
 		o.Failed = false
 	case (x.granted || x.dialing && x.reaching) && errors.Is(left, context.DeadlineExceeded):
 		o.Failed, o.Skipped = true, false // whether err is that of a timeout or of a caller who left
@@ -132,12 +130,6 @@ func (x *exchange) fail(err error) error {
 	}
 	x.end(o)
 	return err
-}
-
-// isUnusual reports whether a URL has another port than that of its scheme. If nobody answers there, that says
-// nothing of a host whose pages are elsewhere: anybody can link to any port.
-func isUnusual(u *url.URL) bool {
-	return strings.TrimLeft(httpurl.Port(u), "0") != httpurl.Port(&url.URL{Scheme: u.Scheme})
 }
 
 // left returns why the caller no longer waits; nil while it does.
@@ -358,6 +350,7 @@ func (x *exchange) begin(resp *http.Response, r *http.Request) *http.Response {
 	if resp.ProtoMajor == 2 && resp.TLS == nil {
 		usesPlainHTTP2.Store(true)
 	}
+	x.transport.kept.answered(x.req)
 	o := Outcome(x.started(), resp, nil)
 	if failure := x.transport.Failure; failure != nil {
 		called := false

@@ -104,6 +104,34 @@ func TestClosedPorts(t *testing.T) {
 	}
 }
 
+// TestOpenPorts: nor do links to ports with servers of other protocols. But one that has answered before is in
+// trouble.
+func TestOpenPorts(t *testing.T) {
+	answers := true
+	transport := schedulerhttp.NewTransport(roundTrip(func(r *http.Request) (*http.Response, error) {
+		httptrace.ContextClientTrace(r.Context()).GotConn(httptrace.GotConnInfo{})
+		if r.URL.Port() != "22" && answers {
+			return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, nil
+		}
+		return nil, errors.New(`malformed HTTP response "SSH-2.0-OpenSSH_9.9"`)
+	}), scheduler.Options{HostDelay: time.Millisecond, Backoff: time.Millisecond})
+	for _, tt := range []struct {
+		url      string
+		answers  bool
+		failures int
+	}{
+		{"http://a.test:22", true, 0},
+		{"http://a.test:8080", true, 0},
+		{"http://a.test:08080", false, 1},
+		{"https://a.test:8080", false, 1}, // another server, which says nothing
+	} {
+		answers = tt.answers
+		_, err := (&http.Client{Transport: transport}).Get(tt.url)
+		require.Equal(t, answers && !strings.HasSuffix(tt.url, ":22"), err == nil, "%v", err)
+		require.Equal(t, tt.failures, transport.Hosts().Explain("a.test").Failures, tt.url)
+	}
+}
+
 // TestGivenUpWhileItIsWritten: a request that is given up while it is written may have arrived,
 // although nothing has reported yet that it was written.
 func TestGivenUpWhileItIsWritten(t *testing.T) {

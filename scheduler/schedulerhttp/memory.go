@@ -26,6 +26,7 @@ type memory struct {
 	proxies map[weak.Pointer[tls.Conn]]struct{} // connections through proxies, until they are freed
 	delays  map[string][]asked                  // by host, for each server that asks for one
 	none    map[string]time.Time                // when a host without such a server was asked first
+	servers map[uint64]struct{}                 // at other ports than that of the scheme, which have answered
 	seed    maphash.Seed
 }
 
@@ -35,8 +36,8 @@ type asked struct {
 	delay  time.Duration
 }
 
-// maxKept bounds the hosts that are kept with delays, and those without; maxPorts bounds their servers. What
-// is forgotten is learned again at the next request.
+// maxKept bounds the hosts that are kept with delays, those without, and the servers that have answered; maxPorts
+// bounds the servers of a host. What is forgotten is learned again at the next request.
 const (
 	maxKept  = 10_000
 	maxPorts = 16
@@ -51,6 +52,7 @@ func newMemory() *memory {
 		proxies: map[weak.Pointer[tls.Conn]]struct{}{},
 		delays:  map[string][]asked{},
 		none:    map[string]time.Time{},
+		servers: map[uint64]struct{}{},
 		seed:    maphash.MakeSeed(),
 	}
 }
@@ -108,8 +110,35 @@ func (m *memory) sinceNone(host string) time.Duration {
 	return time.Since(first)
 }
 
-// makeRoom forgets a host if there are too many.
-func makeRoom[V any](hosts map[string]V) {
+// answered records that there was an answer to a request.
+func (m *memory) answered(r *http.Request) {
+	if !m.isStrange(r) {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	makeRoom(m.servers)
+	m.servers[m.serverOf(r)] = struct{}{}
+}
+
+// isStrange reports whether a request goes to another port than that of its scheme, and nothing there has ever
+// answered. That says nothing of a host whose pages are elsewhere: anybody can link to any port.
+func (m *memory) isStrange(r *http.Request) bool {
+	if !isUnusual(r.URL) {
+		return false
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	_, known := m.servers[m.serverOf(r)]
+	return !known
+}
+
+func isUnusual(u *url.URL) bool {
+	return strings.TrimLeft(httpurl.Port(u), "0") != httpurl.Port(&url.URL{Scheme: u.Scheme})
+}
+
+// makeRoom forgets a host or a server if there are too many.
+func makeRoom[K comparable, V any](hosts map[K]V) {
 	for host := range hosts {
 		if len(hosts) < maxKept {
 			return
