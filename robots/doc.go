@@ -17,7 +17,7 @@
 // it. Up to five redirects are followed, to any host; the file they lead to applies to the host where
 // they began (RFC 9309, 2.3.1.2). So a site decides where they go, even to private addresses or what
 // other sites disallow: give Options.Client a transport that guards, as package fetch's. A 4xx status
-// other than 429, or a 3xx that is not followed (a sixth, or one to no URL of up to 2 KiB), means that
+// other than 407 and 429, or a 3xx that is not followed (a sixth, or one to no URL of up to 2 KiB), means that
 // there is no file: all is allowed. Any other response without a complete file means that the host is
 // unreachable. Then the last copy stays valid; without a copy nothing is allowed.
 //

@@ -108,6 +108,7 @@ func TestFirstAnswers(t *testing.T) {
 		{"gone", whole(410, fields("Cache-Control", "max-age=600"), ""), true, true, false,
 			10 * time.Minute},
 		{"forbidden", whole(403, nil, ""), true, true, false, day},
+		{"a proxy that wants a password", whole(407, nil, ""), false, false, true, 5 * time.Minute},
 		{"too many requests", whole(429, nil, ""), false, false, true, 5 * time.Minute},
 		{"server error", whole(500, nil, noAs), false, false, true, 5 * time.Minute},
 		{"overload", whole(503, fields("Retry-After", "7200"), ""), false, false, true,

@@ -119,9 +119,9 @@ func found(status int) bool { return status >= 200 && status < 300 }
 
 // missing reports whether a status means that a host has no robots.txt. The RFC includes 429. Like
 // Google, this package does not: a server that asks for fewer requests has not said that there are
-// no rules.
+// no rules. Nor has a proxy that asks for a password, which alone sends a 407.
 func missing(status int) bool {
-	return status >= 300 && status < 500 && status != http.StatusTooManyRequests
+	return status >= 300 && status < 500 && status != http.StatusTooManyRequests && status != http.StatusProxyAuthRequired
 }
 
 // File returns what one response means by RFC 9309 (2.3.1). For an unreachable host it returns nil,
@@ -131,7 +131,8 @@ func missing(status int) bool {
 //	status            RFC 9309            meaning
 //	2xx               2.3.1.1             the body is parsed
 //	3xx               2.3.1.2             redirects left over after five: everything is allowed
-//	4xx except 429    2.3.1.3             there is no file: everything is allowed
+//	other 4xx         2.3.1.3             there is no file: everything is allowed
+//	407               2.3.1.4 by choice   a proxy wants a password: nothing is allowed
 //	429               2.3.1.4 by choice   the server is overloaded: nothing is allowed
 //	5xx               2.3.1.4             unreachable: nothing is allowed
 //	all else          2.3.1.4             0 stands for no response at all: nothing is allowed

@@ -43,6 +43,7 @@ func TestFileOfAResponse(t *testing.T) {
 		{"2.3.1.3-unavailable", []int{400, 401, 403, 404, 410, 428, 430, 451, 499}, true, true},
 		{"2.3.1.4-unreachable", []int{500, 502, 503, 504, 599}, false, false},
 		{"2.3.1.4-too-many-requests", []int{429}, false, false},
+		{"2.3.1.4-the-answer-of-a-proxy", []int{407}, false, false},
 		{"2.3.1.4-unexpected", []int{0, -1, 100, 101, 199, 600, 999}, false, false},
 	} {
 		t.Run(tt.clause, func(t *testing.T) {

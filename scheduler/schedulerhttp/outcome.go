@@ -33,7 +33,7 @@ func Outcome(start time.Time, resp *http.Response, err error) scheduler.Outcome 
 		return o
 	}
 	o.Took = now.Sub(start)
-	o.Status = resp.StatusCode
+	o.Status, o.Unknown = resp.StatusCode, resp.StatusCode == http.StatusProxyAuthRequired // which no server sends
 	if wait := max(httpfield.RetryAfter(resp.Header, now), httpfield.RateLimit(resp.Header)); wait > 0 {
 		o.RetryAfter = now.Add(wait)
 	}

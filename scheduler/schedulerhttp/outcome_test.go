@@ -56,6 +56,12 @@ func TestOutcome(t *testing.T) {
 				}
 			},
 		},
+		"a proxy that wants a password": {
+			resp: &http.Response{StatusCode: 407},
+			want: func(_, now time.Time) scheduler.Outcome {
+				return scheduler.Outcome{Start: now, Took: time.Second, Status: 407, Unknown: true}
+			},
+		},
 		"half a page": {
 			resp: &http.Response{StatusCode: 200}, err: io.ErrUnexpectedEOF,
 			want: func(_, now time.Time) scheduler.Outcome {
