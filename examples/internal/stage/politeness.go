@@ -155,7 +155,7 @@ func (p *Politeness) Sent(err error) scheduler.Outcome {
 			return scheduler.Outcome{Skipped: true}
 		}
 	}
-	o := scheduler.Outcome{Start: time.Now()}
+	o := scheduler.Outcome{Start: time.Now(), Unknown: true}
 	var failed *fetch.Error
 	if errors.As(err, &failed) {
 		o = p.charge(o, failed.URL, failed.Attempts)
@@ -166,12 +166,11 @@ func (p *Politeness) Sent(err error) scheduler.Outcome {
 // Failure is Sent for a server in trouble, with a back-off that grows with each failure. A closed port says
 // nothing about the pages of another port, and anybody can name any port. So a request for a robots.txt that
 // finds one is no failure, for so many a day that it is no port scan: its server counts as unreachable for a
-// while in any case. But it is one if the host is in trouble anyway: what is no failure halves the back-off.
+// while in any case.
 func (p *Politeness) Failure(it Item, err error) scheduler.Outcome {
 	o, host := p.Sent(err), weburl.Host(it.URL)
 	closed := it.Robots != nil && (errors.Is(err, fetch.Connect) || errors.Is(err, fetch.ConnectTimeout))
-	spared := closed && p.Queue.Explain(host).Failures == 0 &&
-		p.spared.Add(time.Now().UTC().Format(time.DateOnly)+" "+host, maxSpared)
-	o.Failed = !o.Skipped && !spared
+	spared := closed && p.spared.Add(time.Now().UTC().Format(time.DateOnly)+" "+host, maxSpared)
+	o.Failed, o.Unknown = !o.Skipped && !spared, spared
 	return o
 }

@@ -114,7 +114,7 @@ func (f *fetcher) failed(
 	if f.uplink.Ours(ctx, err, it.Addr, start) {
 		v.fate = stage.Interrupted
 		if !v.outcome.Skipped { // nothing counts against the host, but the request may have been sent
-			v.outcome = scheduler.Outcome{Start: time.Now()}
+			v.outcome = scheduler.Outcome{Start: time.Now(), Unknown: true}
 		}
 		if it.Kind == message.Rules {
 			v.requeue, v.notBefore = true, time.Now().Add(ownFault)
