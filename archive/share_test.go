@@ -85,6 +85,40 @@ func TestOneBodyOfManyURLs(t *testing.T) {
 	require.NoError(t, a.Close())
 }
 
+// A body that comes back after another one is a change of its URL, also in a new index: else a 304 that is appended
+// then would confirm the body in between.
+func TestBodyThatComesBack(t *testing.T) {
+	first, second := strings.Repeat("first ", 300), strings.Repeat("second ", 300)
+	for name, again := range map[string]func(*vfs.Mem) error{
+		"kill":    func(*vfs.Mem) error { return nil },
+		"reindex": func(m *vfs.Mem) error { _, err := RepairOn(m, Options{}); return err },
+	} {
+		disk := vfs.NewMem()
+		a, err := OpenOn(disk, Options{Share: true})
+		require.NoError(t, err)
+		visits := []visit{{"http://a.test/", someTime, 200, first}, {"http://a.test/", someTime, 200, second},
+			{"http://a.test/", someTime, 200, first}, {"http://a.test/", someTime, 304, ""}}
+		for i, v := range visits {
+			if i == 3 {
+				disk = disk.Clone()
+				require.NoError(t, again(disk))
+				a, err = OpenOn(disk, Options{Share: true})
+				require.NoError(t, err)
+			}
+			v.at = v.at.Add(time.Duration(i) * time.Hour)
+			_, err := a.Append(v.capture())
+			require.NoError(t, err)
+		}
+		versions, err := a.Versions("http://a.test/")
+		require.NoError(t, err)
+		for i, want := range []string{first, second, first, first} {
+			require.Equal(t, want, body(t, a, versions[i]), name)
+			require.Equal(t, i < 3, versions[i].Kind == Changed, name)
+		}
+		require.NoError(t, a.Close())
+	}
+}
+
 // Equal bytes with and without a content coding are two documents.
 func TestContentCodingOfARepeat(t *testing.T) {
 	text := ""

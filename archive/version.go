@@ -113,8 +113,8 @@ func refersTo(fields warc.Fields) reference {
 }
 
 // resolve finds the content of an unchanged version: the version that its record refers to, or else
-// the last changed version before it with the same digest. If another URL has the content, and the
-// last changed version of its own URL differs, the version is a change.
+// the last changed version before it with the same digest. If the last changed version of its URL has
+// other content than the one that it refers to, the version is a change.
 func (a *Archive) resolve(key string, e *entry, ref reference) error {
 	found, err := a.resolveReference(key, e, ref)
 	if err != nil || found {
@@ -163,7 +163,7 @@ func (a *Archive) resolveReference(key string, e *entry, ref reference) (found b
 	if err != nil || !found {
 		return false, err
 	}
-	if origin != key && e.status != 304 {
+	if e.status != 304 {
 		last, any, err := a.index.changedBefore(key, e)
 		if err != nil {
 			return false, err
