@@ -1,6 +1,9 @@
 package archive
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
 // maxDeferred bounds the number of deferred versions, and maxDeferredBytes the memory of their URLs, which are as
 // long as the writer of a file likes.
@@ -27,8 +30,8 @@ func (a *Archive) deferVersion(key string, e *entry, ref reference) {
 	}
 }
 
-// noteMoved remembers the URL of a version that an erasure has moved behind later ones. Those may have
-// been indexed first, as if it were not there.
+// noteMoved remembers the URL of a version that was indexed after later ones, as an erasure has moved it behind
+// them, or whose content was. They are indexed as if it were not there.
 func (a *Archive) noteMoved(key string) error {
 	if a.moved == nil {
 		a.moved = map[string]bool{}
@@ -57,10 +60,11 @@ func (a *Archive) resolveDeferred() error {
 		if err := a.resolve(l.key, &l.entry, l.ref); err != nil {
 			return err
 		}
-		if l.entry.content.length > 0 {
-			a.index.replace(l.key, &l.entry)
+		if l.entry.content.length == 0 {
+			continue
 		}
-		if err := a.index.admit(); err != nil {
+		a.index.replace(l.key, &l.entry)
+		if err := cmp.Or(a.index.admit(), a.noteMoved(l.key)); err != nil {
 			return err
 		}
 	}

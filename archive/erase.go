@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"iter"
 	"maps"
+	"net/http"
 	"slices"
 	"time"
 
@@ -392,20 +393,31 @@ func (e *erasure) reachable() error {
 
 // change is the last change of a URL.
 type change struct {
-	time int64
-	some bool
+	time   int64
+	some   bool
+	digest digest
+}
+
+// decides sets the kind of an entry that has its body elsewhere: it is a change if the last one had another body.
+func (c *change) decides(e *entry) {
+	if e.content.length == 0 || e.status == http.StatusNotModified {
+		return
+	}
+	if e.kind = Unchanged; !c.some || c.digest != e.digest {
+		e.kind = Changed
+	}
 }
 
 // corrects corrects what an entry says of the last change before it, if that may be gone, or have moved. It takes the
 // entries of a URL in their order, and reports whether the entry had to be corrected.
 func (c *change) corrects(e *entry) bool {
-	if e.kind == Changed {
-		*c = change{e.time, true}
-		return false
+	kind, time, some := e.kind, e.prior, e.hasPrior
+	c.decides(e)
+	if e.prior, e.hasPrior = c.time, c.some; e.kind == Changed {
+		e.prior, e.hasPrior = 0, false
+		*c = change{e.time, true, e.digest}
 	}
-	before := change{e.prior, e.hasPrior}
-	e.prior, e.hasPrior = c.time, c.some
-	return before != *c
+	return kind != e.kind || time != e.prior || some != e.hasPrior
 }
 
 // correctPriors corrects the entries of a key.

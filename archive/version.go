@@ -117,15 +117,20 @@ func refersTo(fields warc.Fields) reference {
 // other content than the one that it refers to, the version is a change.
 func (a *Archive) resolve(key string, e *entry, ref reference) error {
 	found, err := a.resolveReference(key, e, ref)
-	if err != nil || found {
+	if err == nil && !found {
+		var content entry
+		content, found, err = a.index.lastBody(key, *e, func(before *entry) bool {
+			return before.kind != Failed && (e.digest == "" || e.digest == before.digest)
+		})
+		if found {
+			e.repeat(&content)
+		}
+	}
+	if err != nil || !found || e.status == http.StatusNotModified {
 		return err
 	}
-	content, found, err := a.index.lastBody(key, *e, func(before *entry) bool {
-		return before.kind != Failed && (e.digest == "" || e.digest == before.digest)
-	})
-	if found {
-		e.repeat(&content)
-	}
+	last, any, err := a.index.changedBefore(key, e)
+	(&change{last.time, any, last.digest}).decides(e)
 	return err
 }
 
@@ -162,15 +167,6 @@ func (a *Archive) resolveReference(key string, e *entry, ref reference) (found b
 	}
 	if err != nil || !found {
 		return false, err
-	}
-	if e.status != 304 {
-		last, any, err := a.index.changedBefore(key, e)
-		if err != nil {
-			return false, err
-		}
-		if !any || last.digest != content.digest {
-			e.kind = Changed
-		}
 	}
 	e.repeat(&content)
 	return true, nil

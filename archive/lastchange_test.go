@@ -1,0 +1,61 @@
+package archive
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/archive/warc"
+)
+
+// A new index reads some versions before what they refer to, or before the version between. It knows the last change
+// all the same: a 304 confirms that, and the same body once more is no change.
+func TestLastChangeInANewIndex(t *testing.T) {
+	first, second := strings.Repeat("first ", 300), strings.Repeat("second ", 300)
+	hours := func(n int) time.Time { return someTime.Add(time.Duration(n) * time.Hour) }
+	put := func(a *Archive, url string, at int, status int, text string) {
+		_, err := a.Append(visit{url, hours(at), status, text}.capture())
+		require.NoError(t, err)
+	}
+	for name, fill := range map[string]func(a *Archive, dir string){
+		"moved": func(a *Archive, _ string) {
+			put(a, "http://b.test/", 0, 200, second)
+			put(a, "http://a.test/", 1, 200, first)
+			put(a, "http://a.test/", 2, 200, second)
+			put(a, "http://a.test/", 3, 200, first)
+			_, err := a.Erase(t.Context(), Selection{Host: "b.test"}, "asked for")
+			require.NoError(t, err)
+		},
+		"imported": func(a *Archive, _ string) {
+			_, err := a.Import(writeForeign(t, t.TempDir(), "x.warc.gz", foreignPage("http://a.test/", hours(1), 200, first)))
+			require.NoError(t, err)
+			put(a, "http://a.test/", 2, 200, first)
+			put(a, "http://a.test/", 3, 304, "")
+		},
+		"undated": func(_ *Archive, dir string) {
+			one := foreignPage("http://a.test/", hours(1), 200, first)
+			again := foreignPage("http://a.test/", hours(3), 200, "")
+			again.head.Type, again.head.Payload, again.head.Profile = "revisit", one.head.Payload, warc.ProfileIdentical
+			writeForeign(t, dir, "x.warc.gz", one, foreignPage("http://a.test/", hours(2), 200, second), again)
+		},
+	} {
+		dir := t.TempDir()
+		a := openDir(t, dir, Options{Share: true})
+		fill(a, dir)
+		require.NoError(t, a.Close())
+		a = openDir(t, dir, Options{Share: true, Reindex: true})
+		put(a, "http://a.test/", 4, 304, "")
+		put(a, "http://a.test/", 5, 200, first)
+		for _, v := range []time.Time{hours(4), hours(5)} {
+			v, err := a.At("http://a.test/", v)
+			require.NoError(t, err)
+			require.Equal(t, first, body(t, a, v), name)
+			require.Equal(t, Unchanged, v.Kind, name)
+		}
+		faults, _ := verify(t, a)
+		require.Empty(t, faults, name)
+		require.NoError(t, a.Close())
+	}
+}
