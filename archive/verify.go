@@ -281,7 +281,7 @@ func (e *entry) isOf(record *entry) bool {
 	for _, e := range []*entry{&known, &other} {
 		e.content, e.prior, e.hasPrior, e.posted = address{}, 0, false, 0
 		if record.kind == Unchanged {
-			e.kind, e.digest, e.media, e.truncated = Unchanged, "", "", false
+			e.kind, e.digest, e.media, e.truncated, e.coded = Unchanged, "", "", false, false
 		}
 	}
 	return known == other
