@@ -37,6 +37,9 @@ const importsName = "imports.txt"
 func (a *Archive) Import(paths ...string) (found Report, err error) {
 	a.imports.adding.Lock()
 	defer a.imports.adding.Unlock()
+	if a.readOnly {
+		return found, ErrReadOnly
+	}
 	for _, path := range paths {
 		abs, err := filepath.Abs(path)
 		if err == nil {
@@ -58,8 +61,6 @@ func (a *Archive) importFile(path string, found *Report) error {
 	switch {
 	case a.files.isClosed():
 		return ErrClosed
-	case a.readOnly:
-		return ErrReadOnly
 	case a.has(path):
 		return errors.New("the file is in the directory of the archive, and belongs to it already")
 	case strings.ContainsAny(path, "\r\n"):

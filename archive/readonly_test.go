@@ -91,8 +91,10 @@ func TestReadOnly(t *testing.T) {
 				require.NoError(t, err)
 				_, err = a.Append(visit{"http://a.test/", someTime, 200, "x"}.capture())
 				require.ErrorIs(t, err, ErrReadOnly)
-				_, err = a.Import("x.warc.gz")
-				require.ErrorIs(t, err, ErrReadOnly)
+				for _, paths := range [][]string{{"x.warc.gz"}, nil} {
+					_, err = a.Import(paths...)
+					require.ErrorIs(t, err, ErrReadOnly)
+				}
 				require.NoError(t, a.Sync())
 			}
 			require.NoError(t, first.Close())
