@@ -34,7 +34,8 @@ const followEvery = 200 * time.Millisecond
 // Its methods are safe for concurrent use.
 type follower struct {
 	view atomic.Pointer[Archive]
-	due  atomic.Int64 // when the view gets too old, in nanoseconds
+	made time.Time
+	due  atomic.Int64 // when the view gets too old, in nanoseconds since made: somebody may set the clock back
 
 	mu       sync.Mutex // held during a refresh; guards what follows
 	manifest []byte     // of the index of the view
@@ -65,7 +66,7 @@ func follow(dir string, from vfs.FS, opts Options) (*Archive, error) {
 	}
 	a := &Archive{environment: newEnvironment(dir, from, opts), files: &files{dir: from}}
 	a.readOnly = true
-	f := &follower{}
+	f := &follower{made: time.Now()}
 	if err := f.refresh(a); err != nil {
 		return nil, err
 	}
@@ -80,7 +81,7 @@ func (a *Archive) now() *Archive {
 	if f == nil {
 		return a
 	}
-	if time.Now().UnixNano() >= f.due.Load() && f.mu.TryLock() {
+	if int64(time.Since(f.made)) >= f.due.Load() && f.mu.TryLock() {
 		f.failed = f.refreshLocked(a)
 		f.mu.Unlock()
 	}
@@ -103,7 +104,7 @@ func (f *follower) refreshLocked(a *Archive) (err error) {
 		if err != nil {
 			wait = max(wait, patience*time.Since(began))
 		}
-		f.due.Store(time.Now().Add(wait).UnixNano())
+		f.due.Store(int64(time.Since(f.made) + wait))
 	}(time.Now())
 	if a.files.isClosed() {
 		return ErrClosed

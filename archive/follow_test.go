@@ -204,3 +204,14 @@ func TestReaderBesideAnImport(t *testing.T) {
 	_, err = alone.At("http://in.test/7", time.Time{})
 	require.NoError(t, err)
 }
+
+// Somebody sets the clock back by hours: the view gets too old by the time that passes, whatever the clock says.
+func TestViewsAgeWithoutTheClock(t *testing.T) {
+	dir := t.TempDir()
+	a := openDir(t, dir, Options{})
+	r, err := Open(dir, Options{ReadOnly: true})
+	require.NoError(t, err)
+	require.Less(t, time.Duration(r.follower.due.Load()), time.Hour)
+	require.NoError(t, r.Close())
+	require.NoError(t, a.Close())
+}
