@@ -147,6 +147,7 @@ func (a *Archive) Erase(ctx context.Context, s Selection, reason string) (Report
 	}
 	e := &erasure{ID: warc.NewID(), Selection: s, Time: time.Now().UTC(), Holes: map[string][]hole{},
 		Sums: map[string]string{}, archive: a, reason: reason, gone: map[uint64]bool{}, asked: map[uint64]string{}}
+	defer a.files.announce() // the file that is finished first
 	err := a.resumeErase(ctx)
 	if err == nil {
 		e.matcher, err = s.matcher()

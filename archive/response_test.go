@@ -148,6 +148,21 @@ func TestFinishedFiles(t *testing.T) {
 	}
 }
 
+// An erasure tells of the file that it finishes, also if there is nothing to erase.
+func TestErasureTellsWhatItFinishes(t *testing.T) {
+	var told []string
+	a := openDir(t, t.TempDir(), Options{Finished: func(path string) { told = append(told, filepath.Base(path)) }})
+	_, err := a.Append(page("http://a.test/", "text"))
+	require.NoError(t, err)
+	_, err = a.Erase(t.Context(), Selection{Host: "b.test"}, "asked for")
+	require.NoError(t, err)
+	names, err := a.Files()
+	require.NoError(t, err)
+	require.Equal(t, names, told)
+	require.NoError(t, a.Close())
+	require.Len(t, told, 1)
+}
+
 // A crawler holds the version that it asks about while an erasure moves it.
 func TestValidatorsOfAMovedVersion(t *testing.T) {
 	a := openDir(t, t.TempDir(), Options{Share: true})
