@@ -108,6 +108,9 @@ func (p *Player) answer(req *http.Request, sent []byte) (*http.Response, error) 
 	if v.Status == http.StatusNotModified && isConditional(req) {
 		return resp, p.notModified(resp, v)
 	}
+	if resp.StatusCode == http.StatusNotModified {
+		return nil, archive.ErrNotFound // what it confirms is not here
+	}
 	if v.Truncated {
 		resp.Body = cut{resp.Body}
 	}

@@ -253,6 +253,10 @@ func TestPlayerConfirmsWhatAClientHas(t *testing.T) {
 		_, _, err := call(recording, "GET", server.URL, "", fields...)
 		require.NoError(t, err)
 	}
+	_, _, err := call(recording, "GET", server.URL+"/other", "", "If-None-Match", `"1"`)
+	require.NoError(t, err)
+	_, _, err = call(playing, "GET", server.URL+"/other", "")
+	require.ErrorIs(t, err, archivehttp.ErrNotRecorded, "only that it has not changed")
 	resp, body, err := call(playing, "GET", server.URL, "", "If-None-Match", `"1"`)
 	require.NoError(t, err)
 	require.Equal(t, []any{304, "", "yes"}, []any{resp.StatusCode, body, resp.Header.Get("X-Confirmed")})
