@@ -124,7 +124,8 @@ type clock struct {
 
 // seen records the name of an existing file.
 func (c *clock) seen(name string) {
-	if m := ours.FindStringSubmatch(strings.TrimSuffix(name, unfinished)); m != nil {
+	m := ours.FindStringSubmatch(strings.TrimSuffix(name, unfinished))
+	if m != nil && m[1] < "99991232" { // a stranger may have chosen it: 18 digits would not be one of our names
 		stamp, _ := strconv.ParseInt(m[1], 10, 64) // of 17 digits
 		c.mu.Lock()
 		defer c.mu.Unlock()
