@@ -150,6 +150,24 @@ func TestEraseMovesFieldsOfOtherPrograms(t *testing.T) {
 	}
 }
 
+// Records of other programs move although one lacks a date, or no reference can name its URL.
+func TestEraseMovesWhatNoReferenceNames(t *testing.T) {
+	revisit := func(url string, minute int) warc.Head {
+		return revisitOf(url, minuteOf(minute), warc.ProfileIdentical, "http://gone.test/", minuteOf(1), sha1Of([]byte("body")), okHead)
+	}
+	request := response("http://a.test/b-c", minuteOf(9), "GET / HTTP/1.1\r\n\r\n")
+	request.Type, request.ContentType = "request", "application/http;msgtype=request"
+	var file bytes.Buffer
+	encodeAll(t, &file, warc.None, response("http://gone.test/", minuteOf(1), okHead+"body"), request,
+		revisit("http://a.test/b-c", 2), revisit("http://d.test/", 3))
+	data := strings.ReplaceAll(file.String(), "/b-c\r\n", "/b c\r\n")
+	undated := strings.Replace(data, "WARC-Date: "+minuteOf(9).UTC().Format("2006-01-02T15:04"), "X-Date: ", 1)
+	require.NotEqual(t, data, undated)
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "f.warc"), []byte(undated), 0o600))
+	require.NoError(t, requireErased(t, openDir(t, dir, Options{}), Selection{Host: "gone.test"}, 1).Close())
+}
+
 // A 304 without a reference repeats the version before it, which goes although it only refers to the body.
 func TestEraseKeepsWhatA304Repeats(t *testing.T) {
 	const url = "http://a.test/"

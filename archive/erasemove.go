@@ -145,9 +145,11 @@ func (m *mover) promote(p *piece, fields warc.Fields, own []byte) error {
 	if err != nil {
 		return err
 	}
-	// A reference names only the URL, so that it finds no answer to another request than a plain GET.
-	if isPlain(p.at) && len(m.promoted) < maxPromoted {
-		m.promoted[p.stored.content] = newOriginal{url: strings.Clone(fields.URI("WARC-Target-URI")),
+	// A reference names only the URL, so that it finds no answer to another request than a plain GET. In files of other
+	// programs it may be one that no reference can name.
+	url := fields.URI("WARC-Target-URI")
+	if isPlain(p.at) && len(m.promoted) < maxPromoted && urlFault(url) == "" {
+		m.promoted[p.stored.content] = newOriginal{url: strings.Clone(url),
 			time: fromMicroseconds(p.stored.time), sum: h.Payload}
 	}
 	return nil
@@ -208,7 +210,10 @@ func (e *erasure) mark() warc.Field {
 // head returns the header of a record with the fields of another one, except for some, and for those of other
 // programs that no record may have.
 func (m *mover) head(fields warc.Fields, kind string, without ...string) warc.Head {
-	date, _ := fields.Date()
+	date, dated := fields.Date()
+	if !dated { // of a request: a version has one
+		date = m.Time
+	}
 	h := warc.Head{Type: kind, ID: parseID(fields.URI("WARC-Record-ID")), WarcinfoID: m.ID, Date: date}
 	without = append(without, "WARC-Type", "WARC-Record-ID", "WARC-Warcinfo-ID", "WARC-Date",
 		"WARC-Block-Digest", "Content-Length", erasedField)
