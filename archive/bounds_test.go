@@ -89,6 +89,7 @@ func TestScopesOfQueries(t *testing.T) {
 		"http://a.test/", "https://a.test/d", "http://a.test/d/", "http://a.test/d/e?f",
 		"http://a.test/dx", "http://a.test:81/d/", "http://b.a.test/d/", "http://ba.test/",
 		"http://a.testx/", "http://192.0.2.1/", "http://192.0.2.10/", "http://a.test/D/",
+		"http://[2001:db8::1]:81/",
 	}
 	a := openDir(t, t.TempDir(), Options{})
 	t.Cleanup(func() { require.NoError(t, a.Close()) })
@@ -101,13 +102,15 @@ func TestScopesOfQueries(t *testing.T) {
 		q    Query
 		want []int
 	}{
-		{"everything", Query{}, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}},
+		{"everything", Query{}, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}},
 		{"a host, with all ports and schemes", Query{Host: "a.test"}, []int{0, 1, 2, 3, 4, 5, 11}},
 		{"a host in capitals", Query{Host: "A.TEST"}, []int{0, 1, 2, 3, 4, 5, 11}},
 		{"a subdomain", Query{Host: "b.a.test"}, []int{6}},
 		{"a site", Query{Site: "a.test"}, []int{0, 1, 2, 3, 4, 5, 6, 11}},
 		{"a whole domain", Query{Site: "test"}, []int{0, 1, 2, 3, 4, 5, 6, 7, 11}},
 		{"an address", Query{Host: "192.0.2.1"}, []int{9}},
+		{"an address in brackets", Query{Host: "[2001:db8::1]"}, []int{12}},
+		{"an address as net/url has it", Query{Host: "2001:DB8::1"}, []int{12}},
 		{"a directory", Query{Prefix: "http://a.test/d/"}, []int{2, 3}},
 		{"a directory, with the other scheme", Query{Prefix: "https://a.test/d/"}, []int{2, 3}},
 		{"a prefix", Query{Prefix: "http://a.test/d"}, []int{1, 2, 3, 4}},
@@ -129,6 +132,12 @@ func TestScopesOfQueries(t *testing.T) {
 			require.Equal(t, want, found)
 			require.NoError(t, s.Close())
 		})
+	}
+	for _, host := range []string{"a.test:81", "[2001:db8::1]:81", "http://a.test", "a.test/d"} {
+		_, err := a.Snapshot(Query{Host: host})
+		require.ErrorContains(t, err, "not a host", host)
+		_, err = a.Erase(t.Context(), Selection{Host: host}, "asked for")
+		require.ErrorIs(t, err, ErrInvalid, host)
 	}
 }
 

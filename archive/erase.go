@@ -42,7 +42,10 @@ type matcher struct {
 func (s *Selection) matcher() (*matcher, error) {
 	q := Query{From: s.From, To: s.To, Host: s.Host, Prefix: s.Prefix}
 	spans, err := q.spans()
-	if err != nil || s.URL != "" && s.Host+s.Prefix != "" || *s == (Selection{}) {
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	if s.URL != "" && s.Host+s.Prefix != "" || *s == (Selection{}) {
 		return nil, fmt.Errorf("%w: a Selection needs a field, and at most one of URL, Host and Prefix",
 			ErrInvalid)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"strings"
 	"time"
 
 	"github.com/spinneret-go/spinneret/archive/allen"
@@ -25,7 +26,7 @@ type Query struct {
 	// Failed includes error responses. Without it, a URL whose last version is an error is omitted.
 	Failed bool
 
-	// Host selects the URLs of one host, Site those of a host and its subdomains, such as those of
+	// Host selects the URLs of one host, without a port, Site those of a host and its subdomains, such as those of
 	// a registrable domain. Prefix selects URLs that begin with this one, such as that of a
 	// directory; URLs of more than 480 bytes are only found by a Prefix of at most 400. At most one
 	// of the three may be set; without any, all URLs are selected. Schemes are ignored.
@@ -55,6 +56,10 @@ func (q *Query) spans() ([]urlkey.Span, error) {
 	}
 	if set > 1 {
 		return nil, errors.New("archive: query: more than one of Host, Site and Prefix is set")
+	}
+	host := q.Host + q.Site
+	if _, port := urlkey.CutPort(host); port != "" || strings.Contains(host, "/") { // nothing would be found, or erased
+		return nil, fmt.Errorf("archive: query: %.100q is not a host without a port", host)
 	}
 	return spans, nil
 }

@@ -136,8 +136,11 @@ func CutPort(authority string) (host, port string) {
 	return authority[:len(authority)-len(name)+colon], name[colon:]
 }
 
-// reverseHost returns the labels of a host from the last to the first.
+// reverseHost returns the labels of a host from the last to the first. An IPv6 address may lack its brackets.
 func reverseHost(host string) string {
+	if strings.Count(host, ":") > 1 && host[0] != '[' {
+		host = "[" + host + "]"
+	}
 	return string(AppendHost(nil, strings.ToLower(host), ".", ","))
 }
 
