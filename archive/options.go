@@ -32,6 +32,7 @@ const (
 	defaultMaxFile   = 1 << 30
 	defaultSyncEvery = 64 << 20
 	defaultMemory    = 64 << 20 // of a Query
+	maxCompressors   = 1 << 10
 )
 
 // Options configures an [Archive]. The zero Options is the recommendation.
@@ -63,7 +64,8 @@ type Options struct {
 	SyncEvery int64
 
 	// Compressors is the number of captures that may be compressed at a time. Further callers wait,
-	// so it bounds the memory of the archive. Zero or negative means one per GOMAXPROCS.
+	// so it bounds the memory of the archive. Zero or negative means one per GOMAXPROCS; more than 1,024 are
+	// as good as that many.
 	Compressors int
 
 	// NoBlockDigest omits WARC-Block-Digest, for which a page is hashed a second time. That saves a
@@ -129,6 +131,7 @@ func (o Options) validate() (s settings, err error) {
 	if s.compressors <= 0 {
 		s.compressors = runtime.GOMAXPROCS(0)
 	}
+	s.compressors = min(s.compressors, maxCompressors)
 	if _, err := warc.NewEncoder(s.encoder); err != nil {
 		return s, fmt.Errorf("archive: open: Compression or Level %d: %w", o.Level, err)
 	}

@@ -1,6 +1,7 @@
 package archive
 
 import (
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -108,4 +109,13 @@ func TestZeroOptions(t *testing.T) {
 	c, err := open(newMemory(), Options{Compressors: 3})
 	require.NoError(t, err)
 	require.Len(t, c.encoders, 3)
+}
+
+// Whoever wants no limit asks for all that an int can say.
+func TestAnyNumberOfCompressors(t *testing.T) {
+	a, err := Open(t.TempDir(), Options{Compressors: math.MaxInt})
+	require.NoError(t, err)
+	_, err = a.Append(page("http://a.test/", "text"))
+	require.NoError(t, err)
+	require.NoError(t, a.Close())
 }
