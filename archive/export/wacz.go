@@ -65,7 +65,7 @@ type page struct {
 }
 
 // WACZ writes the archive as a WACZ file: the WARC files, an index, and a list of the pages with
-// their titles. Zstd files are recompressed with gzip, because viewers in browsers do not read them, which takes
+// their titles. Files called .zst are recompressed with gzip, because viewers in browsers do not read them, which takes
 // up to 60 bytes of memory for each of their records. Other files are copied unchanged. A file that is still
 // being written is included up to its current end. Captures appended during the call may be
 // missing, but both lists name only captures that are in the files. If an erasure changes the archive
