@@ -122,7 +122,8 @@ type hole struct {
 //
 // Imported files are never changed. If one of them has anything that is selected or refers to it, or
 // cannot be read, nothing is erased, and the error names it. Nor is anything erased while a disk cannot
-// read some file of the archive: what was selected might be there.
+// read some file of the archive: what was selected might be there; or if another program has written a URL with
+// a control character that would have to move.
 //
 // Erase reads all files twice, and writes those anew that have something to erase; each replaces the old one
 // at once. So no other program may be writing to a file in the directory: what it writes afterwards is lost.
@@ -131,8 +132,8 @@ type hole struct {
 // but a plain GET: select one span of time after the other if that is too much. Captures may be appended
 // meanwhile, and are not erased. Other goroutines and processes see the archive before or after it. A version
 // that was found before may have moved, or be gone: reading it then fails with [ErrNotFound], until it is
-// looked up again. If the process ends, the archive is closed, or Erase fails, then either nothing was
-// erased, or [Open] or the next Erase first completes it.
+// looked up again: in an archive that is only read, a second later. If the process ends, the archive is
+// closed, or Erase fails, then either nothing was erased, or [Open] or the next Erase first completes it.
 //
 // The report has the number of versions Erased, of Records and of Files that were written anew, and
 // the damage in files, which is kept, since it cannot be read.
