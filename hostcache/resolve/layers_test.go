@@ -32,6 +32,13 @@ func TestALookupWhoseServerCannotBeFound(t *testing.T) {
 			return err
 		},
 		"of another Cache": func(context.Context) error { return fmt.Errorf("doh: %w", hostcache.ErrStored) },
+		"of another Cache, without a value": func(ctx context.Context) error {
+			own := hostcache.New[string](hostcache.Options{})
+			_, err := own.Load(ctx, "doh.test", func(context.Context, string) (string, time.Duration, error) {
+				return "", time.Hour, hostcache.ErrNegative
+			})
+			return err
+		},
 		"by another Resolver": func(ctx context.Context) error {
 			_, err := names.DialContext(ctx, "tcp", "doh.test:443")
 			return err
@@ -47,6 +54,7 @@ func TestALookupWhoseServerCannotBeFound(t *testing.T) {
 				_, err := r.Addr(t.Context(), "www.test")
 				require.Error(t, err)
 				require.False(t, isNotFound(err), "%v", err)
+				require.NotErrorIs(t, err, hostcache.ErrNegative)
 			}
 			require.Equal(t, 2, calls, "nothing is kept")
 			require.Error(t, r.Ping(t.Context()))

@@ -359,6 +359,9 @@ func (r *Resolver) fetch(ctx context.Context, name string) (answer, time.Duratio
 	defer context.AfterFunc(ctx, cancel)()
 	failed := answer{Failed: r.outages.Load() + 1} // before it asks: a later Ping must count
 	found, err := r.ask(plain, name)
+	if errors.Is(err, hostcache.ErrNegative) {
+		err = foreignError{err}
+	}
 	longest := r.opts.MaxTTL
 	switch {
 	case err == errNotFound:
@@ -367,7 +370,7 @@ func (r *Resolver) fetch(ctx context.Context, name string) (answer, time.Duratio
 	case errors.Is(err, ErrServerFailure):
 		return failed, min(failureTTL, longest), storedError{err}
 	case err != nil:
-		return answer{}, 0, err // not stored, even if it wraps an error of another hostcache.Cache
+		return answer{}, 0, err // not stored, even if it wraps hostcache.ErrStored
 	}
 	a, ttl := newAnswer(found.addrs), min(max(found.ttl, r.opts.MinTTL), longest)
 	if found.half {
@@ -380,6 +383,15 @@ func (r *Resolver) fetch(ctx context.Context, name string) (answer, time.Duratio
 type storedError struct{ error }
 
 func (e storedError) Unwrap() []error { return []error{e.error, hostcache.ErrStored} }
+
+// A foreignError hides that another hostcache.Cache has no value, as that of a Lookup: it says nothing about
+// the host, neither here nor in a Cache above.
+type foreignError struct{ error }
+
+func (e foreignError) Is(target error) bool {
+	return target != hostcache.ErrNegative && errors.Is(e.error, target)
+}
+func (e foreignError) As(target any) bool { return errors.As(e.error, target) }
 
 // ask queries the name servers, or Options.Lookup. A name that does not exist is errNotFound.
 func (r *Resolver) ask(ctx context.Context, name string) (found finding, err error) {
