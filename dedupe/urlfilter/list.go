@@ -39,8 +39,9 @@ type rules struct{ deny, allow matcher }
 // Equivalent escapes are equal, so an entry with ~ also matches %7E; a pattern may match the URL as it is,
 // too. No entry sees the root's dot at the end of a host. URLs that match no entry are allowed, as are URLs
 // that match entries of both kinds. So a star and some lines with a plus make an allowlist. A line of 64 KiB
-// or more, or with a CR within, is an error, and so is a URL with a fragment, since a comment has a line of
-// its own, or a tab in a host or a URL.
+// or more, or with a CR within, is an error, and so is a URL with a fragment, a space or a tab, since a
+// comment and the next entry have lines of their own, and a host with a character that is neither letter,
+// digit, hyphen, underscore nor dot, such as a comma behind it.
 func (l *List) Reload(r io.Reader, file string) (err error) {
 	next := &rules{}
 	for n, text := range entries(r, &err) {
@@ -189,11 +190,12 @@ func canonical(text, reason string) (url, why string) {
 		return "", reason
 	case strings.Contains(text, "#"):
 		return "", "has a fragment, as no canonical URL has"
-	case strings.Contains(strings.TrimSpace(text), "\t"): // URLs ignore it, and what follows is no part of one
-		return "", "has a tab: each entry has a line of its own"
+	case len(strings.Fields(text)) > 1: // what follows is no part of the URL
+		return "", "has a space or a tab: each entry has a line of its own"
 	case strings.HasPrefix(host, ".") || strings.Contains(host, "*"):
-		// The standard allows such hosts, but no page has one.
 		return "", "has a wildcard; the host alone stands for all hosts under it"
+	case isNobody(host):
+		return "", "has a host that no page has"
 	}
 	return plainForm(url), ""
 }

@@ -125,10 +125,20 @@ func TestBadEntriesAreNamed(t *testing.T) {
 		"example.com.":          "",
 		"https://a.example/#!/": "has a fragment",
 
-		"0.0.0.0\tads.example":     "has a tab", // a hosts file: it was the host 0.0.0.0ads.example
-		"https://a.example/\tspam": "has a tab",
-		"=https://a.example/\tx":   "has a tab",
-		"=\thttps://a.example/x":   "",
+		"0.0.0.0\tads.example":                  "a tab", // a hosts file: it was the host 0.0.0.0ads.example
+		"https://a.example/\tspam":              "a tab",
+		"=https://a.example/\tx":                "a tab",
+		"=\thttps://a.example/x":                "",
+		"https://a.example/ https://b.example/": "has a space", // it was a prefix of neither
+		"=https://a.example/x\u00a0why":         "has a space",
+
+		"example.com,":       "has a host that no page has", // lines of other programs, which denied nothing
+		`"example.com"`:      "has a host that no page has",
+		"!example.com":       "has a host that no page has",
+		"-example.com":       "has a host that no page has",
+		"++example.com":      "has a host that no page has",
+		"https://a.example;": "has a host that no page has",
+		"my_host-1.example":  "",
 
 		"=https://a.example/page # why": "has a fragment", // it was that of /page%20
 		"=https://a.example/page#top":   "has a fragment",

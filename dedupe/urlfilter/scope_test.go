@@ -110,7 +110,7 @@ func TestSeed(t *testing.T) {
 	}
 	for _, text := range []string{
 		"", "http://", "ftp://a.example/", "two words.example", "mailto:me@a.example", ":",
-		"/news", "/tmp/seeds.txt", "./seeds.txt", "../seeds.txt",
+		"/news", "/tmp/seeds.txt", "./seeds.txt", "../seeds.txt", "a.example,", "'a.example'", "~/seeds.txt",
 	} {
 		_, err := urlfilter.Seed(text)
 		require.ErrorContains(t, err, fmt.Sprintf("%q", text))
@@ -126,11 +126,15 @@ func TestSeedsReportsEachBadLine(t *testing.T) {
 
 	urls, err = urlfilter.Seeds(strings.NewReader("a.example/x # why\nb.example/#top\n"), "f")
 	require.Equal(t, []string{"https://b.example/"}, urls, "not /x%20")
-	require.ErrorContains(t, err, "f:1: \"a.example/x # why\" has a comment")
+	require.ErrorContains(t, err, "f:1: \"a.example/x # why\" has a space")
 
 	urls, err = urlfilter.Seeds(strings.NewReader("a.example/\t0.5\nb.example/x \t# why\n\tc.example\t\n"), "f")
 	require.Equal(t, []string{"https://c.example/"}, urls, "neither /0.5 nor /x%20")
-	require.ErrorContains(t, err, "f:1: \"a.example/\\t0.5\" has a tab")
+	require.ErrorContains(t, err, "f:1: \"a.example/\\t0.5\" has a space or a tab")
+	require.ErrorContains(t, err, "f:2: ")
+
+	urls, err = urlfilter.Seeds(strings.NewReader("a.example/ b.example/\na.example,\nc.example\n"), "f")
+	require.Equal(t, []string{"https://c.example/"}, urls, "neither /%20b.example/ nor the host with a comma")
 	require.ErrorContains(t, err, "f:2: ")
 
 	for _, end := range []string{"\n", "\r\n"} {

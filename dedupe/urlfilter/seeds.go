@@ -13,7 +13,8 @@ import (
 )
 
 // Seed returns the canonical URL for text that a person typed. A missing scheme means https, or
-// http for local names, which rarely have certificates. A path, such as /news or ./seeds.txt, is an error.
+// http for local names, which rarely have certificates. A path, such as /news or ./seeds.txt, is an error, and
+// so is a host that no page has, such as one with a comma behind it.
 func Seed(text string) (url string, err error) {
 	text = strings.TrimSpace(text)
 	if isPath(text) {
@@ -22,6 +23,9 @@ func Seed(text string) (url string, err error) {
 		url, err = weburl.Canonical(text)
 	} else if url, err = weburl.Canonical("http://" + text); err == nil && !isLocal(weburl.Host(url)) {
 		url, err = weburl.Canonical("https://" + text)
+	}
+	if err == nil && isNobody(weburl.Host(url)) {
+		err = errors.New("no page has such a host")
 	}
 	if err != nil {
 		return "", fmt.Errorf("urlfilter: seed %q: %w", text, err)
@@ -53,6 +57,14 @@ func isPath(text string) bool {
 	return strings.HasPrefix(text, ".") || strings.HasPrefix(text, "/") && !strings.HasPrefix(text, "//")
 }
 
+// isNobody reports whether a host has a character that the URL Standard allows and no name has, or begins with
+// a hyphen, as the lines of some lists do.
+func isNobody(host string) bool {
+	return strings.HasPrefix(host, "-") || strings.ContainsFunc(host, func(c rune) bool {
+		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyz0123456789-_.:", c)
+	})
+}
+
 // lacksScheme distinguishes www.example.org:8080 from mailto:someone@example.org: a port is a
 // number. A colon further behind is none of a scheme.
 func lacksScheme(text string) bool {
@@ -66,9 +78,9 @@ func isLocal(host string) bool {
 }
 
 // Seeds reads seeds, one per line, as [Seed] accepts them. Empty lines and lines that begin with #
-// are skipped; a comment behind a URL, or a tab, makes a line bad. The error joins a [SyntaxError] for each bad line;
-// the seeds of the other lines are returned nevertheless. A line of 64 KiB or more, or with a CR within,
-// ends the reading with another error. The file name is only for errors.
+// are skipped; a space or a tab, as of a comment behind a URL, makes a line bad. The error joins a [SyntaxError]
+// for each bad line; the seeds of the other lines are returned nevertheless. A line of 64 KiB or more, or with
+// a CR within, ends the reading with another error. The file name is only for errors.
 func Seeds(r io.Reader, file string) (urls []string, err error) {
 	var bad []error
 	for n, line := range entries(r, &err) {
@@ -76,10 +88,8 @@ func Seeds(r io.Reader, file string) (urls []string, err error) {
 		switch {
 		case err != nil:
 			bad = append(bad, &SyntaxError{file, n, line, "is not an http(s) URL"})
-		case strings.Contains(line, "\t"): // a URL ignores it, so the next column would be part of the path
-			bad = append(bad, &SyntaxError{file, n, line, "has a tab: each URL has a line of its own"})
-		case strings.Contains(line, " #"):
-			bad = append(bad, &SyntaxError{file, n, line, "has a comment, which needs a line of its own"})
+		case len(strings.Fields(line)) > 1: // what follows would be part of the path
+			bad = append(bad, &SyntaxError{file, n, line, "has a space or a tab: each URL and each comment has a line of its own"})
 		default:
 			urls = append(urls, url)
 		}
