@@ -111,6 +111,7 @@ func TestSeed(t *testing.T) {
 	for _, text := range []string{
 		"", "http://", "ftp://a.example/", "two words.example", "mailto:me@a.example", ":",
 		"/news", "/tmp/seeds.txt", "./seeds.txt", "../seeds.txt", "a.example,", "'a.example'", "~/seeds.txt",
+		"///tmp/seeds.txt", `\tmp\seeds.txt`, `\\server\seeds.txt`,
 	} {
 		_, err := urlfilter.Seed(text)
 		require.ErrorContains(t, err, fmt.Sprintf("%q", text))

@@ -54,7 +54,8 @@ func SeedPrefix(text string) (prefix string, err error) {
 
 // isPath reports whether text is a path. After a scheme, its first segment would be a host.
 func isPath(text string) bool {
-	return strings.HasPrefix(text, ".") || strings.HasPrefix(text, "/") && !strings.HasPrefix(text, "//")
+	two := strings.HasPrefix(text, "//") && !strings.HasPrefix(text, "///")
+	return text != "" && strings.ContainsAny(text[:1], `./\`) && !two
 }
 
 // isNobody reports whether a host has a character that the URL Standard allows and no name has, or begins with
