@@ -213,8 +213,8 @@ func (c *config) set(option string) {
 	}
 }
 
-// ParseHosts reads a table of addresses in the format of /etc/hosts, for [Options.Hosts]. It
-// returns all lines that it understands, and an error about the first one that it does not.
+// ParseHosts reads a table of addresses in the format of /etc/hosts, for [Options.Hosts]. It returns all
+// that it understands, and an error about the first line with something that it does not, such as *.example.com.
 func ParseHosts(r io.Reader) (table map[string][]netip.Addr, err error) {
 	table = map[string][]netip.Addr{}
 	lines := bufio.NewScanner(r)
@@ -225,18 +225,18 @@ func ParseHosts(r io.Reader) (table map[string][]netip.Addr, err error) {
 		if len(fields) == 0 {
 			continue
 		}
-		addr, parseErr := netip.ParseAddr(fields[0])
-		if parseErr != nil {
-			if err == nil {
-				err = fmt.Errorf("resolve: line %d: want an address and names: %w", n, parseErr)
-			}
-			continue
-		}
+		addr, wrong := netip.ParseAddr(fields[0])
 		for _, host := range fields[1:] {
-			if name, ok := normalize(host); ok {
+			switch name, ok := normalize(host); {
+			case ok && addr.IsValid():
 				name = strings.TrimSuffix(name, ".")
 				table[name] = append(table[name], addr.Unmap())
+			case wrong == nil:
+				wrong = fmt.Errorf("%q is not a name", host)
 			}
+		}
+		if err == nil && wrong != nil {
+			err = fmt.Errorf("resolve: line %d: want an address and names: %w", n, wrong)
 		}
 	}
 	if err == nil && lines.Err() != nil {
