@@ -74,7 +74,7 @@ type Options struct {
 	// its addresses of the other kind.
 	MaxTTL time.Duration
 
-	// MaxBytes bounds the memory for answers. 0 means hostcache.DefaultMaxBytes, about 800,000
+	// MaxBytes bounds the memory for answers. 0 means hostcache.DefaultMaxBytes, about 700,000
 	// names.
 	MaxBytes int
 
