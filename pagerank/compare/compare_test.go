@@ -379,3 +379,11 @@ func crawl(s Strategy, g *Graph, seeds ...uint32) (order []uint32) {
 
 // testWeb makes a graph in which some pages are far more popular than others.
 func testWeb(n int, seed uint64) *Graph { return graphOf(randomweb.Links(n, seed)...) }
+
+// TestVREndsWithAnyThreshold: a negative one would pass on forever what goes in a circle.
+func TestVREndsWithAnyThreshold(t *testing.T) {
+	v := &VR{Threshold: -1}
+	v.Fetched(1, []uint32{2})
+	v.Fetched(2, []uint32{1})
+	require.Less(t, v.Updates(), 100)
+}

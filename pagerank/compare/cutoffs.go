@@ -47,7 +47,7 @@ func (p *PL) Fetched(id uint32, links []uint32) {
 // times the score that it had. Shares passed on in this way are dropped below the same threshold.
 // The zero VR is empty and ready to use, by one goroutine at a time.
 type VR struct {
-	Threshold float64                // 0 means the paper's 1.5
+	Threshold float64                // 0 or negative means the paper's 1.5
 	Host      func(id uint32) uint32 // for the order of ties; may be nil
 
 	scores
@@ -60,7 +60,7 @@ func (v *VR) Fetched(id uint32, links []uint32) {
 	if !ok {
 		return
 	}
-	s, threshold := &v.scores, cmp.Or(v.Threshold, 1.5)
+	s, threshold := &v.scores, cmp.Or(max(v.Threshold, 0), 1.5)
 	var wave []gain
 	for _, to := range s.out[id] {
 		if share >= threshold*s.pages[to].score {
