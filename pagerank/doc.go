@@ -20,10 +20,10 @@
 //
 // Each page is returned once, also if the crawl goes on from a file, unless Discover queues it again, and
 // never after Drop. Pages are returned in the order of their keys, with a precision of one sixteenth from
-// 2^-48 to 2^48. Equal keys come in the order in which the pages got them, with a page's links to other hosts
-// first. Stats bounds the error of the scores. No score is lost or invented, even if pages are fetched again
-// with other links. Saving and reading change neither scores nor order, except that no host is busy, and
-// that an id that was queued again, or whose key fell and rose, may change places with equal keys.
+// 2^-48 to 2^48. Equal keys come in the order in which the pages got them, at first or again, with a page's links
+// to other hosts first, and by id if their host was not ready. Stats bounds the error of the scores. No score is
+// lost or invented, even if pages are fetched again with other links. Saving and reading change neither scores
+// nor order, but no host is busy, and an id whose key fell and rose, or that was queued again, may change places.
 //
 // # Cost
 //
