@@ -43,7 +43,7 @@ func (f *Frontier) NextReady(ready func(host uint32) bool) (id uint32, ok bool) 
 			if ready(host) {
 				return id, true
 			}
-			if l == nil {
+			if l = f.lots[host]; l == nil { // again: ready may have called Release
 				l = &lot{}
 				f.lots[host] = l
 			}

@@ -375,3 +375,21 @@ func TestGapsInHostNumbers(t *testing.T) {
 	}
 	require.InDelta(t, dense.Stats().Bytes, gaps.Stats().Bytes, 8*1200)
 }
+
+// TestReadyMayRelease: a host that is released while it is asked for loses none of its ids.
+func TestReadyMayRelease(t *testing.T) {
+	f := New(Options{})
+	f.Discover(1)
+	for range 2 {
+		_, ok := f.NextReady(func(host uint32) bool {
+			f.Release(host)
+			return false
+		})
+		require.False(t, ok)
+		requireLaw(t, f)
+		f.Release(0)
+	}
+	id, ok := f.Next()
+	require.True(t, ok)
+	require.EqualValues(t, 1, id)
+}
