@@ -50,7 +50,8 @@ var (
 // [Options]. If there is no such host, it returns a *net.DNSError of that Name, or of none, with
 // IsNotFound set. An error that wraps [ErrServerFailure] is cached briefly, others are not: also one of another
 // Name, as when the server that the Lookup asks cannot be found. [Resolver.Ping] calls it with ".", the root,
-// and takes any other failure for the Lookup's own.
+// and takes any other failure for the Lookup's own. It must find its server without the Resolver, unless that is
+// in Options.Hosts: a Resolver that asks itself waits until the context ends.
 type Lookup func(ctx context.Context, host string) ([]netip.Addr, time.Duration, error)
 
 // Options configures a [Resolver]. The zero Options resolves as the system does.
