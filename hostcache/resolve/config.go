@@ -213,6 +213,11 @@ func (c *config) set(option string) {
 	}
 }
 
+func isAddr(host string) bool {
+	_, err := netip.ParseAddr(host)
+	return err == nil
+}
+
 // ParseHosts reads a table of addresses in the format of /etc/hosts, for [Options.Hosts]. It returns all
 // that it understands, and an error about the first line with something that it does not, such as *.example.com.
 func ParseHosts(r io.Reader) (table map[string][]netip.Addr, err error) {
@@ -231,7 +236,7 @@ func ParseHosts(r io.Reader) (table map[string][]netip.Addr, err error) {
 			case ok && addr.IsValid():
 				name = strings.TrimSuffix(name, ".")
 				table[name] = append(table[name], addr.Unmap())
-			case wrong == nil:
+			case wrong == nil && !isAddr(host): // lists of blocked hosts begin with 0.0.0.0 0.0.0.0
 				wrong = fmt.Errorf("%q is not a name", host)
 			}
 		}

@@ -243,8 +243,8 @@ func TestTablesOfHostsAreSorted(t *testing.T) {
 func TestParseHosts(t *testing.T) {
 	table, err := resolve.ParseHosts(strings.NewReader(
 		"127.0.1.1 A.example b.example. # both\n\n# none\n::1 c.example\n::ffff:192.0.2.1\tA.example\n" +
-			"192.0.2.9 *.name good.example\nx"))
-	require.ErrorContains(t, err, `line 6: want an address and names: "*.name" is not a name`) // it would be looked up
+			"0.0.0.0 0.0.0.0\n192.0.2.9 *.name good.example\nx"))
+	require.ErrorContains(t, err, `line 7: want an address and names: "*.name" is not a name`) // it would be looked up
 	require.Equal(t, map[string][]netip.Addr{
 		"a.example": addrs("127.0.1.1", "192.0.2.1"), "b.example": addrs("127.0.1.1"),
 		"c.example": addrs("::1"), "good.example": addrs("192.0.2.9"),
