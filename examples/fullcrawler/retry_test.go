@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -141,4 +143,48 @@ func TestHintsLeaveRoom(t *testing.T) {
 		require.Greater(t, len(site.requested("")), hints+20)
 		require.LessOrEqual(t, most, 2+cfg.Queue/8)
 	})
+}
+
+// TestWhatTheArchiveLacksIsFetchedAgain although it has not changed: the archive has lost it, or there was none.
+func TestWhatTheArchiveLacksIsFetchedAgain(t *testing.T) {
+	for _, lost := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			whole := 0
+			site := &fakeSite{addr: loopback, serve: func(w http.ResponseWriter, r *http.Request) {
+				switch {
+				case r.URL.Path == "/robots.txt":
+					http.NotFound(w, r)
+				case r.Header.Get("If-None-Match") != "":
+					w.WriteHeader(http.StatusNotModified)
+				default:
+					whole++
+					w.Header().Set("ETag", `"x"`)
+					fmt.Fprint(w, "a page that never changes")
+				}
+			}}
+			web := site.network(t, "127.9.9.9")
+			cfg := siteConfig(t, "http://a.test/")
+			if !lost {
+				cfg.Archive = cockpit.NoArchive
+			}
+			crawlSite(t, cfg, web)
+			if lost {
+				files, err := filepath.Glob(filepath.Join(cfg.Out, "*.warc.gz"))
+				require.NoError(t, err)
+				require.NoError(t, os.Truncate(files[0], 0))
+				run(t, "repair", "-out", cfg.Out)
+			}
+			cfg.Archive = ""
+			for range 4 {
+				time.Sleep(60 * day)
+				crawlSite(t, cfg, web)
+			}
+			versions := versionsOf(t, cfg.Out, "http://a.test/")
+			require.NotEmpty(t, versions)
+			for _, v := range versions {
+				require.NotZero(t, v.Content)
+			}
+			require.Equal(t, 2, whole, "once again")
+		})
+	}
 }

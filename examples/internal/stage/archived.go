@@ -41,6 +41,15 @@ func (a *Archived) With(ctx context.Context, url string, use func(*fetch.Respons
 	return true
 }
 
+// Has reports whether the archive, if there is one, has the content of a page.
+func (a *Archived) Has(url string) bool {
+	if a.store == nil {
+		return true
+	}
+	version, err := a.store.At(url, time.Now())
+	return err == nil && version.Content != (archive.Location{})
+}
+
 // archived answers requests with the latest versions in an archive. Its methods are safe for
 // concurrent use.
 type archived struct{ store *archive.Archive }
