@@ -205,6 +205,18 @@ func TestWider(t *testing.T) {
 	}
 }
 
+// TestLongListsAreCompared in little time, at each start and reload.
+func TestLongListsAreCompared(t *testing.T) {
+	var f cockpit.Filters
+	for n := range 100_000 {
+		f.Deny = append(f.Deny, fmt.Sprintf("h%06d.example", n))
+	}
+	began := time.Now()
+	require.False(t, f.Wider(f))
+	require.True(t, cockpit.Filters{}.Wider(f))
+	require.Less(t, time.Since(began), 10*time.Second)
+}
+
 // TestACrawlDelayIsLifted: a robots.txt has a long Crawl-delay, and a day later none.
 func TestACrawlDelayIsLifted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -60,24 +60,35 @@ func (f Filters) Wider(old Filters) bool {
 // lifted returns the lines that denied something and no longer do, as a deny list. An exception that is
 // new counts as such a line.
 func (f Filters) lifted(old Filters) (lines []string) {
+	now, before := setOf(f.Deny, f.Erased), setOf(old.Deny) // lists of hosts have a million lines
 	for _, line := range slices.Concat(old.Deny, old.Erased) {
-		if line[0] != '+' && !slices.Contains(f.Deny, line) && !slices.Contains(f.Erased, line) {
+		if line[0] != '+' && !now[line] {
 			lines = append(lines, line)
 		}
 	}
 	for _, line := range f.Deny {
-		if line[0] == '+' && !slices.Contains(old.Deny, line) {
+		if line[0] == '+' && !before[line] {
 			lines = append(lines, strings.TrimSpace(line[1:]))
 		}
 	}
 	return lines
 }
 
+// setOf returns the lines of some lists.
+func setOf(lists ...[]string) map[string]bool {
+	set := map[string]bool{}
+	for _, line := range slices.Concat(lists...) {
+		set[line] = true
+	}
+	return set
+}
+
 // barred returns the bits of lifted lines in stage.State.Barred. Which lines a new exception overrides
 // is not known, so it has all bits.
 func (f Filters) barred(old Filters) (bits uint64) {
+	before := setOf(old.Deny, old.Erased)
 	for _, line := range f.lifted(old) {
-		if !slices.Contains(old.Deny, line) && !slices.Contains(old.Erased, line) {
+		if !before[line] {
 			return math.MaxUint64
 		}
 		bits |= stage.BarredBy(line)

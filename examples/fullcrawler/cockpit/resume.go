@@ -59,7 +59,12 @@ func (c *Crawl) makeDue(filters, before Filters, known bool) (rewritten bool, er
 		if err := list.Reload(strings.NewReader(strings.Join(lines, "\n")), FiltersName); err != nil {
 			return false, err
 		}
-		c.Warn("no longer denied: %s; the links of the pages that this concerns are checked again", strings.Join(lines, ", "))
+		const most = 20
+		named := strings.Join(lines[:min(len(lines), most)], ", ")
+		if more := len(lines) - most; more > 0 {
+			named += fmt.Sprintf(" and %d more", more)
+		}
+		c.Warn("no longer denied: %s; the links of the pages that this concerns are checked again", named)
 		bits := filters.barred(before)
 		changes = append(changes, func(it stage.Item, s *stage.State) stage.Rewrite {
 			return relinked(s, s.LeftOut && !list.Match(it.URL).Allowed, s.Barred&bits != 0)
