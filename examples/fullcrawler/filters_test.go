@@ -188,6 +188,10 @@ func TestWider(t *testing.T) {
 		"a host without its override": {func(f *cockpit.Filters) { f.Hosts = nil }, true},
 		"one more override":           {func(f *cockpit.Filters) { f.Hosts = append(slices.Clone(f.Hosts), "me.test depth=2") }, false},
 		"an override below another":   {func(f *cockpit.Filters) { f.Hosts = append(slices.Clone(f.Hosts), "www.e.test delay=1s") }, true},
+		"an override with a delay":    {func(f *cockpit.Filters) { f.Hosts = []string{"e.test delay=1s depth=2"} }, false},
+		"a narrower override":         {func(f *cockpit.Filters) { f.Hosts = []string{"e.test depth=1 pages=9"} }, false},
+		"a host that is off":          {func(f *cockpit.Filters) { f.Hosts = []string{"e.test off"} }, false},
+		"a wider override":            {func(f *cockpit.Filters) { f.Hosts = []string{"e.test depth=3"} }, true},
 		"resources":                   {func(f *cockpit.Filters) { f.Resources = true }, true},
 		"sitemaps":                    {func(f *cockpit.Filters) { f.Sitemaps = true }, true},
 		"private addresses":           {func(f *cockpit.Filters) { f.AnyAddress = true }, true},
@@ -210,10 +214,11 @@ func TestLongListsAreCompared(t *testing.T) {
 	var f cockpit.Filters
 	for n := range 100_000 {
 		f.Deny = append(f.Deny, fmt.Sprintf("h%06d.example", n))
+		f.Hosts = append(f.Hosts, fmt.Sprintf("h%06d.example pages=9", n))
 	}
 	began := time.Now()
 	require.False(t, f.Wider(f))
-	require.True(t, cockpit.Filters{}.Wider(f))
+	require.True(t, cockpit.Filters{Hosts: f.Hosts}.Wider(f))
 	require.Less(t, time.Since(began), 10*time.Second)
 }
 

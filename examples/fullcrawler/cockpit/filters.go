@@ -109,8 +109,7 @@ func (f Filters) widerBesideLists(old Filters) bool {
 	return slices.Index(reaches, f.Scope) > slices.Index(reaches, old.Scope) ||
 		!atMost(depth, before) || !atMost(f.HostPages, old.HostPages) ||
 		len(old.Include) > 0 && (len(f.Include) == 0 || lost(f.Include, old.Include)) ||
-		lost(old.Exclude, f.Exclude) ||
-		lost(old.Hosts, f.Hosts) || slices.ContainsFunc(f.Hosts, func(line string) bool { return replaces(line, old.Hosts) }) ||
+		lost(old.Exclude, f.Exclude) || f.widerOverrides(old, atMost) ||
 		f.Resources && !old.Resources || f.Sitemaps && !old.Sitemaps || f.AnyAddress && !old.AnyAddress ||
 		f.AsFound && !old.AsFound ||
 		slices.ContainsFunc(old.Erased, func(line string) bool { // pages read before the erasure do not know it
@@ -118,12 +117,15 @@ func (f Filters) widerBesideLists(old Filters) bool {
 		})
 }
 
-// replaces reports whether a line of the overrides is new, and takes the place of an old one for hosts below that.
-func replaces(line string, old []string) bool {
-	host, _, _ := strings.Cut(line, " ")
-	return !slices.Contains(old, line) && slices.ContainsFunc(old, func(before string) bool {
-		above, _, _ := strings.Cut(before, " ")
-		return strings.HasSuffix(host, "."+above)
+// widerOverrides reports whether a host may be fetched, or more of it, that was off or limited. Its delay does not
+// matter.
+func (f Filters) widerOverrides(old Filters, atMost func(limit, before int) bool) bool {
+	var now, before stage.Overrides
+	err := errors.Join(now.Reload(strings.NewReader(strings.Join(f.Hosts, "\n"))), before.Reload(strings.NewReader(strings.Join(old.Hosts, "\n"))))
+	return err != nil || slices.ContainsFunc(slices.Concat(f.Hosts, old.Hosts), func(line string) bool {
+		host, _, _ := strings.Cut(line, " ")
+		n, b := now.Of(host), before.Of(host)
+		return !n.Off && (b.Off || !atMost(n.MaxDepth, b.MaxDepth) || !atMost(n.MaxPages, b.MaxPages))
 	})
 }
 
