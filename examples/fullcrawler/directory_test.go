@@ -78,6 +78,26 @@ func TestARunningCrawlIsLeftAlone(t *testing.T) {
 	require.Equal(t, before, tree(t, cfg.Out))
 }
 
+// TestADryRunDuringARewrite of the pages, as after SIGHUP for a shorter list, leaves the new pages alone.
+func TestADryRunDuringARewrite(t *testing.T) {
+	t.Parallel()
+	web := serve(t, webtest.Options{Seed: 41, Hosts: 3, Pages: 4})
+	cfg := testConfig(t, web)
+	known := crawlWeb(t, web, cfg).Pages.Stats().Records
+	d, err := cfg.Claim()
+	require.NoError(t, err)
+	defer d.Close()
+	options := cockpit.PagesOptions(cfg, stage.Clock{Began: time.Now(), Pace: 1})
+	err = stage.RewritePages(cfg.Out, options, func(stage.Item, *stage.State) stage.Rewrite {
+		require.ErrorIs(t, cockpit.DryRun(cfg, io.Discard), cockpit.ErrHeld)
+		return stage.KeepDue
+	})
+	require.NoError(t, err)
+	pages := openPagesOf(t, cfg)
+	require.Equal(t, known, pages.Stats().Records)
+	require.NoError(t, pages.Close())
+}
+
 // TestArchivesAreReadBesideACrawl: what reads only the archive runs beside a crawl, and shows what it
 // has written so far. The viewer sees what comes later, too.
 func TestArchivesAreReadBesideACrawl(t *testing.T) {

@@ -10,7 +10,6 @@ import (
 	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
 	"github.com/spinneret-go/spinneret/dedupe/weburl"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
-	"github.com/spinneret-go/spinneret/satstore"
 )
 
 // Rewrite rewrites the pages of earlier runs if the filters are wider than they were then, or if the
@@ -287,17 +286,21 @@ func DryRun(cfg Config, out io.Writer) error {
 	if err := errors.Join(tryListen(cfg.Listen), tryLog(cfg.LogFile)); err != nil {
 		return err
 	}
+	resumes := HasCrawl(cfg.Out) && !cfg.Fresh
+	if resumes { // what opens the pages finishes a rewrite of them, which another process may be at
+		d, err := cfg.Claim()
+		if err != nil {
+			return err
+		}
+		defer d.Close()
+	}
 	c, s := &Crawl{}, stock{}
 	c.Cfg, c.Filter = cfg, cfg.Filter
 	c.Filter.Scope = &urlfilter.Scope{Reach: cfg.Reach}
 	c.Hosts = c.newHosts()
-	if HasCrawl(cfg.Out) && !cfg.Fresh {
+	if resumes {
 		var err error
-		c.Pages, c.Clock, err = openPages(cfg)
-		if errors.Is(err, satstore.ErrLocked) {
-			return heldError(cfg.Out)
-		}
-		if err != nil {
+		if c.Pages, c.Clock, err = openPages(cfg); err != nil {
 			return err
 		}
 		s, err = c.recall()
