@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -217,6 +218,32 @@ func TestAPausedHostGetsNoRequests(t *testing.T) {
 		require.NoError(t, c.run(t.Context()))
 		requireAllPages(t, web)
 	})
+}
+
+// TestPausedHostsAreShown on the live page, which is where they are resumed, whatever they have in the queue.
+func TestPausedHostsAreShown(t *testing.T) {
+	web := serve(t, webtest.Options{Seed: 2, Hosts: 1, Pages: 1})
+	c, err := newCrawler(testConfig(t, web), on(web))
+	require.NoError(t, err)
+	defer c.close()
+	for n := range 300 {
+		require.NoError(t, c.Polite.Enqueue(stage.Item{URL: fmt.Sprintf("http://h%03d.test/", n)}, netip.Addr{}))
+	}
+	for _, host := range []string{"h299.test", "visited.test"} {
+		c.Paused.Add(host)
+	}
+	answer := httptest.NewRecorder()
+	c.StatusHandler("127.0.0.1:0").ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "http://127.0.0.1/api/status", nil))
+	var status cockpit.Status
+	require.NoError(t, json.Unmarshal(answer.Body.Bytes(), &status))
+	var paused []string
+	for _, row := range status.HostTable {
+		if row.Paused {
+			paused = append(paused, row.Host)
+		}
+	}
+	require.Equal(t, []string{"h299.test", "visited.test"}, paused)
+	require.Len(t, status.HostTable, 202)
 }
 
 // signingKey is the example key of RFC 9421.

@@ -203,12 +203,12 @@ func latest(rates [][2]float64, n int) (mean float64) {
 	return mean
 }
 
-// hostTable returns the hosts with the most in the queue.
+// hostTable returns the hosts that are paused, which can be resumed there only, and those with the most in the queue.
 func (c *Crawl) hostTable() []hostRow {
 	rows := []hostRow{}
 	more := func(a, b hostRow) int { return cmp.Or(b.Queued-a.Queued, cmp.Compare(a.Host, b.Host)) }
 	for host, reason := range c.Polite.Queue.Reasons() {
-		if reason.Queued == 0 && reason.Leased == 0 && reason.Failures == 0 {
+		if reason.Queued == 0 && reason.Leased == 0 && reason.Failures == 0 || c.Paused.Has(host) {
 			continue
 		}
 		rows = append(rows, hostRow{
@@ -220,7 +220,12 @@ func (c *Crawl) hostTable() []hostRow {
 		}
 	}
 	slices.SortFunc(rows, more)
-	rows = rows[:min(len(rows), mostHosts)]
+	paused := []hostRow{}
+	for host := range c.Paused.All() {
+		reason := c.Polite.Queue.Explain(host)
+		paused = append(paused, hostRow{Host: host, Queued: reason.Queued, Failures: reason.Failures, Why: reason.String()})
+	}
+	rows = append(paused, rows[:min(len(rows), mostHosts)]...)
 	for i := range rows {
 		rows[i].Pages, rows[i].Load = c.Hosts.Of(rows[i].Host)
 		rows[i].Paused = c.Paused.Has(rows[i].Host)
