@@ -293,3 +293,31 @@ func TestStrangersDoNotMakePagesDeep(t *testing.T) {
 		})
 	}
 }
+
+// TestAFarLinkToANearPage by a stranger, before a farther one of its own site, causes no visit: the page was nearer
+// all the time.
+func TestAFarLinkToANearPage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := &fakeSite{addr: apart, serve: func(w http.ResponseWriter, r *http.Request) {
+			var n int
+			if _, err := fmt.Sscanf(r.URL.Path, "/c%d", &n); err == nil && n < 13 {
+				fmt.Fprintf(w, "<a href=/c%d>next</a>", n+1)
+			}
+			switch {
+			case r.URL.Path == "/robots.txt":
+				http.NotFound(w, r)
+			case r.URL.Path == "/":
+				fmt.Fprint(w, "<a href=/page>x</a><a href=/c1>x</a><a href=http://h2.test/c1>x</a>")
+			case r.Host == "h1.test" && n == 9, r.Host == "h2.test" && n == 12:
+				fmt.Fprint(w, "<a href=http://h1.test/page>x</a>")
+			case r.Host == "h1.test":
+				time.Sleep(10 * time.Second) // the stranger is faster
+			}
+		}}
+		cfg := siteConfig(t, "http://h1.test/")
+		cfg.Archive, cfg.Filter.MaxDepth, cfg.Timeout = cockpit.NoArchive, 20, time.Minute
+		crawlSite(t, cfg, site.network(t, apart("h1.").String(), apart("h2.").String()))
+		require.Len(t, site.requested("h2.test/c13"), 1)
+		require.Len(t, site.requested("h1.test/page"), 1)
+	})
+}

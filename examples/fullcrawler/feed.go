@@ -337,9 +337,19 @@ func (c *crawler) bringNearer(url string) {
 	if !found {
 		return
 	}
-	if it = c.asNear(it); c.relink(it) {
+	due := it.Visit.State.Relink
+	c.recheck(c.asNear(it), due)
+}
+
+// recheck checks the links of a page again if it is nearer than it was. due says that it is handed out for that
+// anyway, whenever its next visit would be.
+func (c *crawler) recheck(it stage.Item, due bool) {
+	switch {
+	case due || !it.Visit.State.Relink:
+		c.Pages.Forgo(it.Visit)
+	case c.relink(it):
 		c.record(it)
-	} else {
+	default:
 		c.visitEarly(it)
 	}
 }
@@ -360,18 +370,11 @@ func (c *crawler) askAgain(seed string) {
 	if !found { // it is new, or is due soon
 		return
 	}
-	state := &it.Visit.State
-	due := state.Relink // already, whenever its next visit would be
-	it = c.asSeed(it)
-	switch {
-	case state.Failures > 0:
+	due := it.Visit.State.Relink
+	if it = c.asSeed(it); it.Visit.State.Failures > 0 {
 		c.visitEarly(it)
-	case due || !state.Relink:
-		c.Pages.Forgo(it.Visit)
-	case c.relink(it):
-		c.record(it)
-	default:
-		c.visitEarly(it)
+	} else {
+		c.recheck(it, due)
 	}
 }
 
