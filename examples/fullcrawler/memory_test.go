@@ -14,6 +14,7 @@ import (
 	"github.com/spinneret-go/spinneret/examples/fullcrawler/cockpit"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 	"github.com/spinneret-go/spinneret/fetch"
+	"github.com/spinneret-go/spinneret/robots"
 )
 
 // TestMemoryIsNoVerdict: hosts send large pages, and their ends slowly. They hold the memory for as long as a
@@ -62,4 +63,24 @@ func TestMemoryIsNoVerdict(t *testing.T) {
 		}
 		require.Equal(t, []stage.Fate{stage.Unstored, stage.Fetched}, fates)
 	})
+}
+
+// TestRulesAreKept in a share of the memory: those of servers that do not fit would be requested again and again.
+func TestRulesAreKept(t *testing.T) {
+	cfg := siteConfig(t, "http://a.test/")
+	cfg.Memory = 1 << 30
+	c, err := newCrawler(cfg, stage.Network{})
+	require.NoError(t, err)
+	defer c.close()
+	const servers = 1500
+	file := robots.Response{Status: http.StatusOK, Whole: true, Body: []byte(strings.Repeat("Allow: /"+strings.Repeat("x", 990)+"\n", 60))}
+	for n := range servers {
+		url := fmt.Sprintf("http://h%d.test/", n)
+		ruling := c.Robots.Rule(stage.Item{URL: url}, time.Now())
+		require.Equal(t, stage.Ask, ruling.Step)
+		c.Robots.Answer(ruling.Request, file, time.Now())
+	}
+	for n := range servers {
+		require.Contains(t, c.Robots.Explain(fmt.Sprintf("http://h%d.test/", n), time.Now()), "allows it")
+	}
 }

@@ -123,9 +123,14 @@ func (c *crawler) openOrder() (err error) {
 	return nil
 }
 
+// An eighth of the memory is for the rules of servers. Those that do not fit are requested again and again.
+const rulesShare, leastRules = 8, 64 << 20
+
 // openRobots restores the rules of servers.
 func (c *crawler) openRobots() error {
-	c.Robots = stage.NewRobots(c.Cfg.Agent, robots.NewCache(robots.Options{Agent: c.Cfg.Agent, Patience: -1}))
+	c.Robots = stage.NewRobots(c.Cfg.Agent, robots.NewCache(robots.Options{
+		Agent: c.Cfg.Agent, Patience: -1, MaxBytes: int(max(c.Cfg.Memory/rulesShare, leastRules)),
+	}))
 	c.rules = stage.NewJournal(c.file(cockpit.RulesName))
 	err := c.rules.Restore(func(data []byte) error { return c.Robots.Restore(data, time.Now(), c.asksAgain()) })
 	switch {
