@@ -109,10 +109,10 @@ func crawlOnce(
 		return nil, errors.Join(err, c.close())
 	}
 	defer func() { err = errors.Join(err, hide()) }()
+	done := c.ShowProgress(log)
 	var reloads sync.WaitGroup
 	defer reloads.Wait()
 	reloads.Go(func() { cockpit.OnHangup(c.ending, hangups, c.reload) }) // later ones are for the next crawl
-	done := c.ShowProgress(log)
 	c.Log.Info("started", "out", cfg.Out, "seeds", len(cfg.Seeds), "hosts", c.Hosts.Count())
 	err = c.run(ctx)
 	if err == nil {

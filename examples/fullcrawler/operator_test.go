@@ -104,6 +104,21 @@ func TestABadListEndsNoCrawl(t *testing.T) {
 	})
 }
 
+// TestAHangupAtTheStart tells that a list cannot be read, while the crawl gets the terminal on which it is told.
+func TestAHangupAtTheStart(t *testing.T) {
+	web := serve(t, webtest.Options{Hosts: 1, Pages: 1})
+	machine = on(web)
+	t.Cleanup(func() { machine = stage.Network{} })
+	for range 5 {
+		cfg := testConfig(t, web)
+		cfg.DenyFile = filepath.Join(cfg.Out, "none")
+		hangups := make(chan os.Signal, 1)
+		hangups <- syscall.SIGHUP
+		_, err := crawlOnce(t.Context(), cfg, nil, hangups, io.Discard, io.Discard)
+		require.NoError(t, err)
+	}
+}
+
 // TestHealthOfAKilledCrawl: something else answers where its live page was.
 func TestHealthOfAKilledCrawl(t *testing.T) {
 	cfg, _ := crawlForgettable(t)
