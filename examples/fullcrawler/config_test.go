@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spinneret-go/spinneret/examples/fullcrawler/cockpit"
+	"github.com/spinneret-go/spinneret/examples/internal/stage"
 
 	"github.com/stretchr/testify/require"
 
@@ -77,6 +78,8 @@ func TestInvalidFlags(t *testing.T) {
 		"at most 1e+06":                  {"-pace", "1e9"},
 		"-level 0: want at least 1":      {"-level", "0"},
 		"-level 10: want at most 9":      {"-level", "10"},
+		"-max-body 100.0 MB is more":     {"-max-body", "100MB"},
+		"than a sixteenth of -memory":    {"-max-body", "5MiB", "-memory", "64MiB"},
 		"gzip and 4 for zstd":            {"-level", "5", "-archive", "zstd"},
 		"sites can write into robots":    {"-agent", "example bot"},
 		`-agent "": `:                    {"-agent", ""},
@@ -93,6 +96,14 @@ func TestInvalidFlags(t *testing.T) {
 		var log bytes.Buffer
 		require.Equal(t, 2, command(t.Context(), args, io.Discard, &log), "%q", args)
 		require.Contains(t, log.String(), want, "%q", args)
+	}
+}
+
+func TestBodiesFitTheMemory(t *testing.T) {
+	for memory, bodies := range map[string]int64{"1600MB": 4e8, "0": -1} {
+		cfg, err := cockpit.ParseFlags([]string{"-memory", memory, "-max-body", "100MB", "http://127.0.0.1/"}, io.Discard)
+		require.NoError(t, err)
+		require.Equal(t, bodies, cfg.FetchOptions(stage.Network{}).MaxMemory, memory)
 	}
 }
 

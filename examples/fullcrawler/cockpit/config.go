@@ -200,6 +200,10 @@ func ParseFlags(args []string, log io.Writer) (Config, error) {
 	if 0 < c.Memory && c.Memory < leastMemory {
 		return *c, fmt.Errorf("-memory %s is too little: at least %s, or 0 for no limit", Size(c.Memory), Size(leastMemory))
 	}
+	if most := c.Memory / bodyShare / 4; c.Memory > 0 && l.given["max-body"] && c.MaxBody > most {
+		return *c, fmt.Errorf("-max-body %s is more than a sixteenth of -memory, %s, at which pages are cut: give it more memory",
+			Size(c.MaxBody), Size(most))
+	}
 	if c.Memory > 0 && !l.given["queue"] {
 		c.Queue = int(min(int64(c.Queue), max(c.Memory/queueShare/queuedPage, leastQueue)))
 	}

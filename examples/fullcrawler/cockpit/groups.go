@@ -176,7 +176,7 @@ func (l *commandLine) limitFlags(fs *flag.FlagSet) {
 		"approximate memory budget in `bytes`: stop when nine tenths are in use; 0: no limit")
 	fs.IntVar(&l.Queue, "queue", 100_000, "maximum number of pages in flight; others wait on disk")
 	fs.Var(spanIn(&l.Timeout, fetch.DefaultTimeout), "timeout", "maximum `duration` of a request")
-	fs.Var(bytesIn(&l.MaxBody, fetch.DefaultMaxBody), "max-body", "cut pages after this many `bytes`")
+	fs.Var(bytesIn(&l.MaxBody, fetch.DefaultMaxBody), "max-body", "cut pages after this many `bytes`; at most a sixteenth of -memory")
 }
 
 // networkFlags set how requests are sent.

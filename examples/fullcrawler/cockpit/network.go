@@ -2,6 +2,7 @@ package cockpit
 
 import (
 	"bufio"
+	"cmp"
 	"crypto/ed25519"
 	"crypto/tls"
 	"crypto/x509"
@@ -186,7 +187,7 @@ func (c *Config) FetchOptions(web stage.Network) fetch.Options {
 		Reach:     c.Bounds,
 		Timeout:   c.Timeout,
 		MaxBody:   c.MaxBody,
-		MaxMemory: c.Memory / bodyShare,
+		MaxMemory: cmp.Or(c.Memory/bodyShare, -1),
 		Resolve:   stage.NoLookup,
 		Dial:      web.Dial,
 		TLSConfig: &tls.Config{RootCAs: web.Roots},
