@@ -132,3 +132,20 @@ func TestSlowLookup(t *testing.T) {
 		require.False(t, searching)
 	})
 }
+
+// TestALookupDuringASleep is repeated, as nobody is to blame for it.
+func TestALookupDuringASleep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for passed, want := range map[time.Duration]int{lookupTimeout: 1, time.Hour: 2} {
+			lookups := 0
+			err := NewLookups().Do(t.Context(), "a.test", true, func(context.Context) error {
+				if lookups++; lookups == 1 {
+					time.Sleep(passed)
+				}
+				return context.DeadlineExceeded
+			})
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+			require.Equal(t, want, lookups)
+		}
+	})
+}

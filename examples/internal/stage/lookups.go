@@ -43,7 +43,8 @@ func NewLookups() *Lookups {
 	}
 }
 
-// Do calls lookup when it is the turn of the host, with a context that ends after half a minute.
+// Do calls lookup when it is the turn of the host, with a context that ends after half a minute. One that failed and
+// took far longer is repeated: this machine or process was stopped meanwhile, and may have missed the answer.
 // known means that the host was found before. If ctx ends earlier, Do returns its cause.
 func (l *Lookups) Do(
 	ctx context.Context, host string, known bool, lookup func(ctx context.Context) error,
@@ -63,9 +64,15 @@ func (l *Lookups) Do(
 			return context.Cause(ctx)
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
-	defer cancel()
-	return lookup(ctx)
+	for {
+		began := time.Now().Round(0) // of day, as in slept
+		limited, cancel := context.WithTimeout(ctx, lookupTimeout)
+		err := lookup(limited)
+		cancel()
+		if err == nil || ctx.Err() != nil || time.Now().Round(0).Sub(began) < lookupTimeout+asleep {
+			return err
+		}
+	}
 }
 
 func (l *Lookups) enter(owner string) *ownerQueue {
