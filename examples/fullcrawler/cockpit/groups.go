@@ -139,8 +139,9 @@ func (l *commandLine) revisitFlags(fs *flag.FlagSet) {
 		"revisit policy: bayes, feed (bayes for what changes within the hour), mle, aimd, or an interval such as 24h")
 	fs.Float64Var(&l.price, "price", 0, "cost of a visit, for bayes, feed and mle: a higher one means fewer visits "+
 		"(default 0.5, and 1 for mle)")
-	fs.Var(spanIn(&l.least, time.Hour), "least", "minimum `duration` between two visits of a page")
-	fs.Var(spanIn(&l.most, stage.Longest), "most", "maximum `duration` between two visits of a page")
+	fs.Var(spanIn(&l.least, time.Hour), "least", "minimum `duration` between two visits of a page, for all policies but an interval")
+	fs.Var(spanIn(&l.most, stage.Longest), "most", "maximum `duration` between two visits of a page, likewise; "+
+		"its Cache-Control, its failures and too many pages of its host make it longer")
 	fs.BoolVar(&l.AsFound, "as-found", false,
 		"keep tracking parameters and session ids in links, which are removed otherwise")
 	fs.BoolVar(&l.Texts, "texts", false,
