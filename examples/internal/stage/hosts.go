@@ -249,7 +249,8 @@ func (b *HostTable) Turn(url string) time.Time {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if e := b.hosts[weburl.Host(url)]; e != nil {
-		return time.UnixMilli(max(b.time.virtual, e.found-b.lead(), b.time.of(e.blocked)))
+		turn := min(e.found-b.lead(), b.time.virtual+longestTurn*b.horizon.Milliseconds())
+		return time.UnixMilli(max(b.time.virtual, turn, b.time.of(e.blocked)))
 	}
 	return time.UnixMilli(b.time.virtual)
 }
@@ -402,8 +403,8 @@ func (b *HostTable) LastAddr(host string) netip.Addr {
 	return netip.Addr{}
 }
 
-// longestTurn bounds the time to the turn of a page, in horizons: a day. If its host becomes faster,
-// it is not found out before.
+// longestTurn bounds the time to the turn of a page, in horizons: a day. If its host becomes faster, or -delay
+// shorter, it is not found out before.
 const longestTurn = 24 * 60
 
 // postponeOf assigns the next turn of a host to a page. It requires that b.mu is held.

@@ -287,3 +287,14 @@ func TestPagesOfAHostBelowItsLimit(t *testing.T) {
 		b.Discovered(Item{URL: fmt.Sprint("http://c.test/", n)}, true)
 	}
 }
+
+// TestNoTurnIsFarAway, however many pages of a host are found: its delay may become shorter meanwhile.
+func TestNoTurnIsFarAway(t *testing.T) {
+	b := NewHostTable(time.Hour, time.Minute, 0, 1000)
+	now := time.Unix(1e9, 0)
+	b.Advance(now, now)
+	for range 1000 {
+		b.Found(Item{URL: "http://a.test/x"}, true)
+	}
+	require.Equal(t, now.Add(24*time.Hour), b.Turn("http://a.test/"))
+}
