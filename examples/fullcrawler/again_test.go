@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -192,6 +193,26 @@ func TestAPauseOutlivesTheRun(t *testing.T) {
 		require.False(t, c.Paused.Has("h1.test"))
 		require.NoError(t, c.close())
 	})
+}
+
+// TestDamagedPauses: a start names the repair, which keeps those before the damage.
+func TestDamagedPauses(t *testing.T) {
+	cfg := siteConfig(t, "http://h1.test/")
+	c, err := newCrawler(cfg, stage.Network{})
+	require.NoError(t, err)
+	require.NoError(t, c.close())
+	data, err := stage.AppendEntries(nil, slices.Values([]string{"h1.test", "h2.test"}))
+	require.NoError(t, err)
+	file := filepath.Join(cfg.Out, cockpit.PausedName)
+	require.NoError(t, os.WriteFile(file, append(data, "damage"...), 0o600))
+	_, err = newCrawler(cfg, stage.Network{})
+	require.ErrorContains(t, err, "fullcrawler repair -out "+cfg.Out)
+	require.NotContains(t, err.Error(), "remove", "which would resume all hosts")
+	run(t, "repair", "-out", cfg.Out)
+	c, err = newCrawler(cfg, stage.Network{})
+	require.NoError(t, err)
+	require.True(t, c.Paused.Has("h1.test") && c.Paused.Has("h2.test"))
+	require.NoError(t, c.close())
 }
 
 // TestASeedThatIsKnownBecomesOne at a restart and by a reload: its links count from there.

@@ -43,7 +43,7 @@ func (c *Crawl) OpenPauses() error {
 	}
 	for host, err := range stage.Entries[string](saved) {
 		if err != nil {
-			return fmt.Errorf("%s: %w: remove it, and pause hosts again", c.file(PausedName), err)
+			return fmt.Errorf("%s: %w", c.file(PausedName), err)
 		}
 		c.Paused.Add(host)
 		c.Warn("%s is still paused: resume it on the live page", host)
