@@ -106,6 +106,8 @@ func (v *Handler) show(w http.ResponseWriter, r *http.Request, p place, owner st
 			w.Header().Set("Content-Disposition", "attachment")
 		case page || isXML(c.media()):
 			kind = c.sourceKind()
+		case dest != "" && !isShown(c.media()):
+			kind = "application/octet-stream" // for a signed exchange a browser asks the live web
 		}
 	}
 	w.Header().Set("Content-Type", kind)
@@ -123,7 +125,7 @@ const svg = "image/svg+xml"
 // isXML reports whether browsers parse a media type as XML.
 func isXML(media string) bool {
 	return media == "text/xml" || media == "application/xml" || media == "text/xsl" ||
-		strings.HasSuffix(media, "+xml")
+		media == "text/rdf" || strings.HasSuffix(media, "+xml")
 }
 
 // showPicture writes a page with only an image.
