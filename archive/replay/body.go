@@ -14,24 +14,47 @@ import (
 	"github.com/spinneret-go/spinneret/archive"
 	"github.com/spinneret-go/spinneret/archive/warc"
 	"github.com/spinneret-go/spinneret/internal/charset"
+	"github.com/spinneret-go/spinneret/internal/weburl"
 )
 
 // find returns the version of a URL that was valid at a time, or the first one after it. If there
-// is none, it returns that of the URL with the other scheme.
+// is none, it returns that of the URL with the other scheme. A redirect from there to the URL itself
+// takes the place of nothing.
 func (v *Handler) find(p place) (found archive.Version, err error) {
 	// If no version is that old, a resource that was fetched shortly after the page belongs to it.
 	for _, look := range []func(string, time.Time) (archive.Version, error){v.archive.At, v.firstAfter} {
-		for _, url := range []string{p.url.String(), withScheme(p.url)} {
+		for i, url := range []string{p.url.String(), withScheme(p.url)} {
 			if url == "" {
 				continue
 			}
 			found, err = look(url, p.moment)
-			if !errors.Is(err, archive.ErrNotFound) {
+			if !errors.Is(err, archive.ErrNotFound) && (err != nil || i == 0 || !v.leadsTo(found, p.url)) {
 				return found, err
 			}
 		}
 	}
-	return found, archive.ErrNotFound
+	return archive.Version{}, archive.ErrNotFound
+}
+
+// leadsTo reports whether a version is a redirect to a URL.
+func (v *Handler) leadsTo(version archive.Version, u weburl.URL) bool {
+	if version.ContentStatus/100 != 3 {
+		return false
+	}
+	c, err := v.open(version)
+	if err != nil {
+		return false
+	}
+	defer c.close()
+	location := c.location()
+	if location == "" {
+		return false
+	}
+	from := u
+	from.Scheme, _, _ = strings.Cut(version.URL, ":")
+	to, err := weburl.Parse(location, &from)
+	to.Fragment, to.HasFragment = "", false
+	return err == nil && to.String() == u.String()
 }
 
 // firstAfter returns the first version of a URL that had none at a time. It halves the time up to

@@ -162,9 +162,25 @@ func TestRedirectToTheOtherSchemeAlone(t *testing.T) {
 	redirect := visit{"http://a.example/", days(0), 301, "Location: https://a.example/", ""}
 	v := New(archiveOf(t, redirect), Options{})
 	w := ask(t, v, v.replayOf(days(0), "http://a.example/"))
+	w = ask(t, v, w.Header().Get("Location"))
 	require.Equal(t, http.StatusNotFound, w.Code)
 	w = ask(t, v, at(viewPath, days(0), "http://a.example/"))
 	require.Equal(t, http.StatusNotFound, w.Code)
+}
+
+// The redirect to https was fetched before the page, and what it leads to after it.
+func TestRedirectToTheOtherSchemeBeforeItWasFetched(t *testing.T) {
+	const image = "://a.example/i.png"
+	v := New(archiveOf(t, visit{"http" + image, days(0), 301, "Location: https" + image, ""},
+		typed(days(2), "https"+image, "image/png", "PNG")), Options{})
+	for day := range 4 {
+		w := ask(t, v, v.replayOf(days(day), "http"+image))
+		w = ask(t, v, w.Header().Get("Location"))
+		require.Equal(t, "PNG", w.Body.String(), day)
+		require.Equal(t, w.Body.String(), ask(t, v, v.replayOf(days(day), "https"+image)).Body.String(), day)
+	}
+	w := ask(t, v, at(viewPath, days(1), "http"+image))
+	require.Contains(t, w.Body.String(), at(viewPath, days(2), "https"+image))
 }
 
 func TestOtherSchemeIsFound(t *testing.T) {
