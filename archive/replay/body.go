@@ -243,13 +243,19 @@ func (c *capture) read(max int64) (body []byte, err error) {
 	return body, err
 }
 
-// toUTF8 converts a text to UTF-8. Without a declared encoding it is UTF-8 if it looks like it, and
-// windows-1252 if not. If the result is longer than max, whole is false, and the rest is missing.
-func toUTF8(text []byte, kind string, max int64) (converted []byte, whole bool) {
+// readAs returns the encoding of a text. Without a declared one it is UTF-8 if it looks like it, and
+// windows-1252 if not.
+func readAs(text []byte, kind string) *charset.Charset {
 	c, known := encodingOf(text, kind)
 	if !known && !looksUTF8(text) {
-		c = charset.Windows1252
+		return charset.Windows1252
 	}
+	return c
+}
+
+// toUTF8 converts a text to UTF-8. If the result is longer than max, whole is false, and the rest is missing.
+func toUTF8(text []byte, kind string, max int64) (converted []byte, whole bool) {
+	c := readAs(text, kind)
 	switch valid := utf8.Valid(text); {
 	case valid && c == nil:
 		converted = text
@@ -312,11 +318,7 @@ func (c *capture) sourceKind() string {
 	buffered := bufio.NewReaderSize(c.body, declaredWithin)
 	c.body = buffered
 	start, _ := buffered.Peek(declaredWithin)
-	encoding, known := encodingOf(start, c.kind)
-	if !known && !looksUTF8(start) {
-		encoding = charset.Windows1252
-	}
-	return "text/plain; charset=" + encoding.String()
+	return "text/plain; charset=" + readAs(start, c.kind).String()
 }
 
 // sheetUTF8 converts a style sheet to UTF-8, by the algorithm of the CSS Syntax standard, except

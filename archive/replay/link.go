@@ -11,13 +11,14 @@ import (
 // linker turns the URLs of one document into addresses of the handler. It is not safe for
 // concurrent use.
 type linker struct {
-	base    weburl.URL // the base of references
-	page    string     // the URL of the document, without fragment
-	owner   string     // of the document
-	path    string     // prefix of the addresses
-	scripts bool       // the document may run scripts
-	left    int        // of the total length of the rewritten URLs
-	work    int        // total length of what references were resolved against
+	base    weburl.URL     // the base of references
+	page    string         // the URL of the document, without fragment
+	owner   string         // of the document
+	path    string         // prefix of the addresses
+	scripts bool           // the document may run scripts
+	encoder weburl.Encoder // of the document as archived, for queries; nil means UTF-8
+	left    int            // of the total length of the rewritten URLs
+	work    int            // total length of what references were resolved against
 
 	// The addresses of a page for a person, and of what the document loads.
 	view, load func(weburl.URL) string
@@ -65,7 +66,7 @@ func (l *linker) resolve(ref string, use usage) (string, bool) {
 	if use != asLink && (trimmed == "" || trimmed[0] == '#') { // an empty one loads nothing
 		return trimmed, len(trimmed) > 1
 	}
-	u, err := weburl.Parse(trimmed, &l.base)
+	u, err := weburl.ParseEncoded(trimmed, &l.base, l.encoder)
 	if err != nil {
 		return "", false
 	}

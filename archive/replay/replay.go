@@ -182,6 +182,7 @@ func (v *Handler) rewriteWithin(w http.ResponseWriter, r *http.Request, p place,
 	}
 	page := c.isHTML()
 	if page {
+		links.encoder = readAs(body, c.kind).Encoder()
 		body, whole = toUTF8(body, c.kind, room)
 	} else {
 		body, whole = sheetUTF8(body, c.kind, room)

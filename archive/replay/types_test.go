@@ -4,6 +4,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/text/encoding"
+	"golang.org/x/text/encoding/charmap"
+	"golang.org/x/text/encoding/unicode"
 )
 
 // Chromium opens a signed exchange in a frame, and asks the live web for its certificate, whatever the
@@ -19,5 +22,26 @@ func TestFramesOpenOnlyWhatIsShown(t *testing.T) {
 			w := ask(t, v, v.replayOf(monday, url), "Sec-Fetch-Dest", dest)
 			require.Equal(t, want, w.Header().Get("Content-Type"), dest)
 		}
+	}
+}
+
+// The query of a link is in the encoding of its page, as it was when the crawler followed the link.
+func TestQueriesInTheEncodingOfThePage(t *testing.T) {
+	const root = "http://a.example/"
+	const page = `<meta http-equiv=refresh content="0;url=?q=кот"><style>b{c:url(?q=кот)}</style><a href="/кот?q=кот">`
+	for label, e := range map[string]encoding.Encoding{"windows-1251": charmap.Windows1251, "utf-8": unicode.UTF8,
+		"utf-16le": unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM)} {
+		body, err := e.NewEncoder().String(page)
+		require.NoError(t, err)
+		want := "?q=%D0%BA%D0%BE%D1%82"
+		if label == "windows-1251" {
+			want = "?q=%EA%EE%F2"
+		}
+		v := New(archiveOf(t, typed(monday, root, "text/html; charset="+label, body)), Options{})
+		got := ask(t, v, v.replayOf(monday, root)).Body.String()
+		require.Contains(t, got, root+want+`")`, label)
+		require.Contains(t, got, root+"%D0%BA%D0%BE%D1%82"+want+`"`, label)
+		require.Contains(t, ask(t, v, at(viewPath, monday, root)).Body.String(),
+			`redirect to <a href="`+at(viewPath, monday, root)+want+`">?q=кот`, label)
 	}
 }

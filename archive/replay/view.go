@@ -167,8 +167,9 @@ func (v *Handler) describe(p place, c *capture) viewed {
 	if isShown(c.media()) {
 		d.Frame = v.replayAddress(v.owner(p.url), shown)
 	}
-	if ref, ok := c.onward(v.opts.Scripts); ok {
+	if ref, encoder, ok := c.onward(v.opts.Scripts); ok {
 		links := v.linkerAt(p, url, "", false)
+		links.encoder = encoder
 		if address, ok := links.rewrite(ref, asLink); ok && address != "" {
 			d.Onward, d.OnwardText = address, shortened(ref, maxOnward)
 		}
@@ -207,26 +208,28 @@ var shownImages = setOf(`png apng jpeg jpg gif webp avif bmp svg+xml x-icon vnd.
 // refreshWithin is how much of a page is searched for a meta refresh, in bytes.
 const refreshWithin = 64 << 10
 
-// onward returns the target of a page's refresh. In a sandbox the refresh does not work, so a link
-// replaces it.
-func (c *capture) onward(scripts bool) (ref string, ok bool) {
+// onward returns the target of a page's refresh, and the encoder of its query. In a sandbox the refresh
+// does not work, so a link replaces it.
+func (c *capture) onward(scripts bool) (ref string, encoder weburl.Encoder, ok bool) {
 	if _, ref, ok := htmlattr.CutRefresh(c.head.Get("Refresh")); ok && ref != "" {
-		return ref, true
+		return ref, nil, true
 	}
 	if !c.isHTML() {
-		return "", false
+		return "", nil, false
 	}
 	start, _ := c.read(refreshWithin)
+	encoder = readAs(start, c.kind).Encoder()
+	start, _ = toUTF8(start, c.kind, 3*refreshWithin)
 	if !bytes.Contains(bytes.ToLower(start), []byte("refresh")) {
-		return "", false
+		return "", nil, false
 	}
 	for name, attrs := range startTags(start, scripts) {
 		if name != "meta" || !strings.EqualFold(value(attrs, "http-equiv"), "refresh") {
 			continue
 		}
 		if _, ref, ok := htmlattr.CutRefresh(value(attrs, "content")); ok && ref != "" {
-			return ref, true
+			return ref, encoder, true
 		}
 	}
-	return "", false
+	return "", nil, false
 }
