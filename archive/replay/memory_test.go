@@ -17,6 +17,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/andybalholm/brotli"
 	"github.com/stretchr/testify/require"
 )
 
@@ -184,4 +185,35 @@ func TestSmallPagesDoNotWaitForLargeOnes(t *testing.T) {
 	require.NoError(t, err)
 	defer giveBack()
 	require.Contains(t, ask(t, v, v.replayOf(days(0), "http://a.example/")).Body.String(), "small")
+}
+
+// Pages that wait for memory do not hold the windows of their decoders.
+func TestWaitingPagesTakeNoMemory(t *testing.T) {
+	var body bytes.Buffer
+	z := brotli.NewWriterOptions(&body, brotli.WriterOptions{Quality: 5, LGWin: 24})
+	_, err := z.Write([]byte("<p>" + strings.Repeat("0123456789abcdefghijklmnopq", 700_000)))
+	require.NoError(t, err)
+	require.NoError(t, z.Close())
+	const url = "http://a.example/"
+	v := New(archiveOf(t, visit{url, days(0), 200, "Content-Encoding: br", body.String()}), Options{})
+	giveBack, err := v.small.take(t.Context(), maxSmall)
+	require.NoError(t, err)
+	defer giveBack()
+	debug.FreeOSMemory()
+	before := taken()
+	ctx, cancel := context.WithCancel(t.Context())
+	var all sync.WaitGroup
+	for range 20 {
+		all.Go(func() {
+			r := httptest.NewRequestWithContext(ctx, "GET", v.replayOf(days(0), url), nil)
+			r.Host = "localhost"
+			v.ServeHTTP(httptest.NewRecorder(), r)
+		})
+	}
+	time.Sleep(time.Second) // until all wait
+	runtime.GC()            // pools give back what two collections find unused
+	debug.FreeOSMemory()
+	require.Less(t, taken(), before+100<<20)
+	cancel()
+	all.Wait()
 }

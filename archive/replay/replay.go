@@ -45,7 +45,7 @@ func (v *Handler) replay(w http.ResponseWriter, r *http.Request, tail string) {
 		v.absent(w, r, p, err)
 		return
 	}
-	defer c.close()
+	defer func() { c.close() }()
 	if v.redirect(w, r, p, owner, c) {
 		return
 	}
@@ -148,9 +148,12 @@ func (c *capture) send(w http.ResponseWriter, r *http.Request) {
 	out.end()
 }
 
-// rewrite serves a page or a style sheet with rewritten URLs. It is false if that is too long.
+// rewrite serves a page or a style sheet with rewritten URLs. It is false if that is too long, and c is
+// at its beginning again.
 func (v *Handler) rewrite(w http.ResponseWriter, r *http.Request, p place, c *capture,
 	links *linker) bool {
+	c.close() // the request may wait, and a decoder takes megabytes
+	c.body, c.head.Body, c.close = nil, nil, func() {}
 	for i, room := range []int64{min(smallPage, v.maxRewrite), v.maxRewrite} {
 		giveBack, ok := v.take(w, r, []*budget{v.small, v.memory}[i], room*perByte)
 		if !ok {
@@ -169,6 +172,12 @@ func (v *Handler) rewrite(w http.ResponseWriter, r *http.Request, p place, c *ca
 			return true
 		}
 	}
+	again, err := v.open(c.version)
+	if err != nil {
+		v.absent(w, r, p, err)
+		return true
+	}
+	*c = *again
 	return false
 }
 
