@@ -96,6 +96,8 @@ func TestLivePageNeedsATokenOffLoopback(t *testing.T) {
 	require.Equal(t, "/", entered.Header.Get("Location"))
 	cookie := entered.Header.Get("Set-Cookie")
 	require.Contains(t, cookie, "HttpOnly; SameSite=Strict")
+	require.Len(t, entered.Header["Set-Cookie"], 2)
+	require.Contains(t, entered.Header["Set-Cookie"][1], "Path=/archive/; HttpOnly; SameSite=Lax", "links in archived pages work")
 	cookie, _, _ = strings.Cut(cookie, ";")
 	for _, path := range []string{"", "api/status", "archive/"} {
 		require.Equal(t, 200, get(path, "Cookie", cookie).StatusCode, path)

@@ -67,8 +67,12 @@ func (g guard) around(next http.Handler) http.Handler {
 		case isForeign(r):
 			http.Error(w, "cross-site request refused", http.StatusForbidden)
 		case g.enters(r): // keeps the token out of addresses
-			http.SetCookie(w, &http.Cookie{Name: tokenCookie, Value: g.token, Path: "/", HttpOnly: true,
-				SameSite: http.SameSiteStrictMode})
+			cookie := http.Cookie{Name: tokenCookie, Value: g.token, Path: "/", HttpOnly: true,
+				SameSite: http.SameSiteStrictMode}
+			http.SetCookie(w, &cookie)
+			// To a browser, a link in an archived page is one of another website.
+			cookie.Path, cookie.SameSite = archivePath, http.SameSiteLaxMode
+			http.SetCookie(w, &cookie)
 			http.Redirect(w, r, "/", http.StatusSeeOther)
 		case !g.permits(r):
 			http.Error(w, "open the address that the crawl printed, or send the token in "+TokenName+
