@@ -315,19 +315,26 @@ func (p *pageRewriter) meta(attrs []attribute) ([]attribute, bool) {
 	return nil, false
 }
 
-// linked keeps style sheets and icons. All other relations point outside the archive, or prefetch.
+// linked keeps style sheets and icons, and without the other relations, which point outside the archive
+// or prefetch. Some sheets are preloaded, and a script makes them sheets.
 func (p *pageRewriter) linked(attrs []attribute) ([]attribute, bool) {
-	use := asLink
+	use, rels := asLink, ""
 	for rel := range strings.FieldsSeq(strings.ToLower(value(attrs, "rel"))) {
 		switch rel {
 		case "stylesheet":
 			use = asDocument
+		case "preload":
+			if !p.links.scripts || !strings.EqualFold(value(attrs, "as"), "style") {
+				continue
+			}
+			use = asDocument
 		case "icon", "apple-touch-icon", "mask-icon":
 			use = max(use, asImage)
-		case "dns-prefetch", "preconnect", "prefetch", "prerender", "preload", "modulepreload",
-			"manifest", "import", "serviceworker", "expect", "compression-dictionary":
-			return nil, false
+		case "alternate", "shortcut":
+		default:
+			continue
 		}
+		rels += " " + rel
 	}
 	url, ok := p.links.rewrite(value(attrs, "href"), use)
 	if use == asLink || !ok {
@@ -336,7 +343,13 @@ func (p *pageRewriter) linked(attrs []attribute) ([]attribute, bool) {
 	var out []attribute
 	for _, a := range attrs {
 		switch a.name {
-		case "rel", "media", "type", "title", "sizes", "id", "class", "disabled":
+		case "rel":
+			out = append(out, attribute{"rel", rels[1:]})
+		case "onload", "onerror":
+			if p.links.scripts {
+				out = append(out, a)
+			}
+		case "media", "type", "title", "sizes", "id", "class", "disabled", "as":
 			out = append(out, a)
 		case "href":
 			out = append(out, attribute{"href", url})

@@ -55,12 +55,14 @@ func TestPages(t *testing.T) {
 			`<object data="` + d + `x"></object>`},
 		{"a plugin", `<embed src=x>`, `<embed src="` + d + `x">`},
 		{"a style sheet", `<link rel=StyleSheet href=x.css integrity=y crossorigin>`,
-			`<link rel="StyleSheet" href="` + d + `x.css">`},
+			`<link rel="stylesheet" href="` + d + `x.css">`},
 		{"an icon", `<link rel="shortcut icon" href=x.ico>`,
 			`<link rel="shortcut icon" href="` + d + `x.ico">`},
 		{"prefetch and other relations", `<link rel=dns-prefetch href=//b>` +
-			`<link rel="preconnect stylesheet" href=//b><link rel=preload as=image href=x>` +
+			`<link rel="preconnect" href=//b><link rel=preload as=style href=x>` +
 			`<link rel=canonical href=x>`, ``},
+		{"a style sheet with other relations", `<link rel="preconnect alternate Stylesheet preload prefetch" as=style href=x>`,
+			`<link rel="alternate stylesheet" as="style" href="` + d + `x">`},
 		{"a style", `<style>a{b:url(x)}</style>`, `<style>a{b:url("` + d + `x")}</style>`},
 		{"a style attribute", `<p style="b:url('x')">y`,
 			`<p style="b:url(&#34;` + d + `x&#34;)">y`},
@@ -162,6 +164,8 @@ func TestPagesWithScripts(t *testing.T) {
 		{"the text of a script with a source does not run", `<script src="">x()</script><script src="data:,y()">z()</script>`,
 			`<script src="data:,">x()</script><script src="data:,">z()</script>`},
 		{"a comment is kept", `<!--x-->`, `<!--x-->`},
+		{"a script makes a style sheet", `<link rel=preload as=Style href=x onload="this.rel='stylesheet'"><link rel=preload as=image href=x>`,
+			`<link rel="preload" as="Style" href="` + d + `x" onload="this.rel='stylesheet'">`},
 		{"a link opens in the frame", `<a href=x target=_top>y</a>`, `<a href="` + d + `x">y</a>`},
 		{"a lazy image is left to its script", `<img data-src=x>`, `<img data-src="x">`},
 		{"a link to a script is dropped", `<a href="javascript:x()">y</a>`, `<a>y</a>`},
