@@ -113,10 +113,9 @@ func (p *pageRewriter) attributes(element string, attrs []attribute) []attribute
 		return p.leading(out)
 	case "img", "source":
 		return p.awake(attrs, out)
-	case "button":
-		return append(out, attribute{"disabled", ""})
-	case "input":
-		if kind := strings.ToLower(value(out, "type")); kind == "submit" || kind == "image" {
+	case "button", "input": // a script may listen to them; the policy keeps it from sending the form
+		kind := strings.ToLower(value(out, "type"))
+		if !p.links.scripts && (element == "button" || kind == "submit" || kind == "image") {
 			return append(out, attribute{"disabled", ""})
 		}
 	case "animate", "set", "animatetransform", "animatemotion":

@@ -167,6 +167,8 @@ func TestPagesWithScripts(t *testing.T) {
 		{"a script makes a style sheet", `<link rel=preload as=Style href=x onload="this.rel='stylesheet'"><link rel=preload as=image href=x>`,
 			`<link rel="preload" as="Style" href="` + d + `x" onload="this.rel='stylesheet'">`},
 		{"a link opens in the frame", `<a href=x target=_top>y</a>`, `<a href="` + d + `x">y</a>`},
+		{"a script listens to a button", `<button onclick="a()">b</button><input type=submit>`,
+			`<button onclick="a()">b</button><input type="submit">`},
 		{"a lazy image is left to its script", `<img data-src=x>`, `<img data-src="x">`},
 		{"a link to a script is dropped", `<a href="javascript:x()">y</a>`, `<a>y</a>`},
 		{"checksums and nonces are dropped", `<script src=x integrity=y nonce=z></script>`,
