@@ -120,7 +120,7 @@ func sideOf(a *archive.Archive, version archive.Version, maxBody int64) (s side,
 // lines returns the lines to compare, and why these are not all.
 func (s *side) lines(text bool) (lines []string, cut error) {
 	if text && s.page {
-		lines = visibleText(s.body)
+		lines = visibleText(asHTML(s.body, s.kind))
 	} else {
 		lines = sourceLines(string(s.body))
 	}

@@ -193,6 +193,7 @@ func (v *Handler) rewriteWithin(w http.ResponseWriter, r *http.Request, p place,
 	if page {
 		links.encoder = readAs(body, c.kind).Encoder()
 		body, whole = toUTF8(body, c.kind, room)
+		body = asHTML(body, c.kind)
 	} else {
 		body, whole = sheetUTF8(body, c.kind, room)
 	}

@@ -45,3 +45,27 @@ func TestQueriesInTheEncodingOfThePage(t *testing.T) {
 			`redirect to <a href="`+at(viewPath, monday, root)+want+`">?q=кот`, label)
 	}
 }
+
+// What follows an empty script or title is part of the page.
+func TestEmptyElementsOfXHTML(t *testing.T) {
+	const url = "http://a.example/"
+	for _, before := range []string{`<script src="a"/>`, `<title/>`, `<iframe src="b"/><textarea rows="2"/>`, `<SCRIPT/>`, `<style/><br/>`} {
+		page := func(word string) visit {
+			return typed(monday, url+word, "application/xhtml+xml; charset=utf-8", `<?xml version="1.0"?><html>`+before+`<p id="p">`+word+`</p></html>`)
+		}
+		a := archiveOf(t, page("one"), page("two"))
+		v := New(a, Options{})
+		body := ask(t, v, v.replayOf(monday, url+"one"), "Sec-Fetch-Dest", "iframe").Body.String()
+		require.Contains(t, body, `<p id="p">one</p></html>`, before)
+		from, err := a.At(url+"one", monday)
+		require.NoError(t, err)
+		to, err := a.At(url+"two", monday)
+		require.NoError(t, err)
+		var kinds []Kind
+		for piece, err := range Changes(a, from, to) {
+			require.NoError(t, err)
+			kinds = append(kinds, piece.Kind)
+		}
+		require.Equal(t, []Kind{Removed, Added}, kinds, before)
+	}
+}

@@ -220,6 +220,7 @@ func (c *capture) onward(scripts bool) (ref string, encoder weburl.Encoder, ok b
 	start, _ := c.read(refreshWithin)
 	encoder = readAs(start, c.kind).Encoder()
 	start, _ = toUTF8(start, c.kind, 3*refreshWithin)
+	start = asHTML(start, c.kind)
 	if !bytes.Contains(bytes.ToLower(start), []byte("refresh")) {
 		return "", nil, false
 	}
