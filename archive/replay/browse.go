@@ -156,7 +156,8 @@ func (v *Handler) browse(w http.ResponseWriter, r *http.Request) {
 	}
 	giveBack, err := v.listings.take(r.Context(), unit)
 	if err != nil {
-		return // nobody waits for an answer
+		w.WriteHeader(http.StatusServiceUnavailable) // if somebody waits for an answer
+		return
 	}
 	giveBack = sync.OnceFunc(giveBack)
 	defer giveBack()

@@ -65,6 +65,7 @@ func (v *Handler) take(w http.ResponseWriter, r *http.Request, b *budget, bytes 
 	bool) {
 	giveBack, err := b.take(r.Context(), bytes)
 	if err != nil {
+		w.WriteHeader(http.StatusServiceUnavailable) // an operator's deadline may have ended the wait
 		return nil, false
 	}
 	control := http.NewResponseController(w)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"net"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -70,6 +71,9 @@ func summarize(a *archive.Archive, limit int) (*summary, error) {
 	for version, err := range a.All() {
 		if err != nil {
 			return nil, err
+		}
+		if version.Method != http.MethodGet || version.Range != "" {
+			continue // no listing has it
 		}
 		name := hostOf(version.URL)
 		if len(name) > maxHostName {

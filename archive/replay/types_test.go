@@ -1,12 +1,17 @@
 package replay
 
 import (
+	"context"
+	"net/http"
+	"net/http/httptest"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/charmap"
 	"golang.org/x/text/encoding/unicode"
+
+	"github.com/spinneret-go/spinneret/archive"
 )
 
 // Chromium opens a signed exchange in a frame, and asks the live web for its certificate, whatever the
@@ -67,5 +72,30 @@ func TestEmptyElementsOfXHTML(t *testing.T) {
 			kinds = append(kinds, piece.Kind)
 		}
 		require.Equal(t, []Kind{Removed, Added}, kinds, before)
+	}
+}
+
+// The start page counts what the listings have, which are pages.
+func TestStartPageCountsPages(t *testing.T) {
+	a := archiveOf(t, htmlAt(monday, "http://a.example/", "x"))
+	for _, request := range []string{"POST /form HTTP/1.1\r\n\r\nq=1", "HEAD / HTTP/1.1\r\n\r\n"} {
+		_, err := a.Append(archive.Capture{URL: "http://b.example/", Time: monday, Head: []byte(pageBlock), Request: []byte(request)})
+		require.NoError(t, err)
+	}
+	require.Contains(t, ask(t, New(a, Options{}), "/").Body.String(), "<strong>1</strong> version of <strong>1</strong> address on <strong>1</strong> host,")
+}
+
+// An operator's deadline for requests is no page without content.
+func TestARequestThatEndsWhileItWaits(t *testing.T) {
+	const url = "http://a.example/"
+	v := New(archiveOf(t, htmlAt(monday, url, "words")), Options{})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, address := range []string{v.replayOf(monday, url), versionsAddress(url), diffAddress(url, monday, monday), browseAddress(url, monday)} {
+		r := httptest.NewRequestWithContext(ctx, "GET", address, nil)
+		r.Host = "localhost"
+		w := httptest.NewRecorder()
+		v.ServeHTTP(w, r)
+		require.NotEqual(t, http.StatusOK, w.Code, address)
 	}
 }
