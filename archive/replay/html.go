@@ -287,6 +287,9 @@ func (p *pageRewriter) element(name string, attrs []attribute) ([]attribute, boo
 			p.raw = "noframes" // its text, with URLs to prefetch, is dropped too
 			return nil, false
 		}
+		if p.links.charset != "" && has(attrs, "src") && !has(attrs, "charset") { // its default
+			attrs = append(attrs, attribute{"charset", p.links.charset})
+		}
 	case "meta":
 		return p.meta(attrs)
 	case "link":

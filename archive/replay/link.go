@@ -16,6 +16,7 @@ type linker struct {
 	owner   string         // of the document
 	path    string         // prefix of the addresses
 	scripts bool           // the document may run scripts
+	charset string         // of the document as archived; "" means UTF-8
 	encoder weburl.Encoder // of the document as archived, for queries; nil means UTF-8
 	left    int            // of the total length of the rewritten URLs
 	work    int            // total length of what references were resolved against

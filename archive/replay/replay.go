@@ -191,7 +191,10 @@ func (v *Handler) rewriteWithin(w http.ResponseWriter, r *http.Request, p place,
 	}
 	page := c.isHTML()
 	if page {
-		links.encoder = readAs(body, c.kind).Encoder()
+		encoding := readAs(body, c.kind)
+		if links.encoder = encoding.Encoder(); links.encoder != nil {
+			links.charset = encoding.String()
+		}
 		body, whole = toUTF8(body, c.kind, room)
 		body = asHTML(body, c.kind)
 	} else {

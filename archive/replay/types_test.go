@@ -99,3 +99,13 @@ func TestARequestThatEndsWhileItWaits(t *testing.T) {
 		require.NotEqual(t, http.StatusOK, w.Code, address)
 	}
 }
+
+// A script without a declared encoding is in that of its page, as archived.
+func TestScriptsInTheEncodingOfThePage(t *testing.T) {
+	const url = "http://a.example/"
+	for label, want := range map[string]string{"windows-1251": `x" charset="windows-1251">`, "utf-8": `x">`} {
+		v := New(archiveOf(t, typed(monday, url, "text/html; charset="+label, "<script src=x></script>")), Options{Scripts: true})
+		body := ask(t, v, v.replayOf(monday, url), "Sec-Fetch-Dest", "iframe").Body.String()
+		require.Contains(t, body, want, label)
+	}
+}
