@@ -27,7 +27,7 @@ var shownMarkups = []string{
 	`<svg><mi><noembed><p>7777</p></noembed>`, `<math><desc><iframe><p>7777</p></iframe>`,
 	`<math><foreignObject><iframe><p>7777</p></iframe>`, `<template></template></template><p>7777`,
 	`<svg><template/></svg><p>7777`, `<svg><template></svg><p>7777`, `<math><template><p>7777`,
-	`<template><svg></template><template></template><p>7777`, `<svg><desc><template></template>7777`,
+	`<template><svg></template><template></template><p>7777`, `<svg><foreignObject><template></template>7777`,
 }
 
 // hiddenMarkups are pages whose price a browser does not show.
