@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -106,4 +107,22 @@ func TestLivePageNeedsATokenOffLoopback(t *testing.T) {
 	require.NoError(t, err)
 	at = strings.Replace(again, "[::]", "127.0.0.1", 1)
 	require.Equal(t, 200, get("metrics", "Authorization", "Bearer "+token).StatusCode, "after a restart")
+}
+
+// TestLivePageShowsTheArchiveAtItsAddresses: the page itself is there, and links to the archive.
+func TestLivePageShowsTheArchiveAtItsAddresses(t *testing.T) {
+	t.Parallel()
+	c := crawledByRank(t)
+	addrs, err := net.InterfaceAddrs()
+	require.NoError(t, err)
+	for _, a := range addrs {
+		host := net.JoinHostPort(a.(*net.IPNet).IP.String(), "8080")
+		for _, path := range []string{"/", "/archive/"} {
+			r := httptest.NewRequestWithContext(t.Context(), "GET", path, nil)
+			r.Host = host
+			w := httptest.NewRecorder()
+			c.StatusHandler("0.0.0.0:8080").ServeHTTP(w, r)
+			require.Equal(t, 200, w.Code, host+path)
+		}
+	}
 }

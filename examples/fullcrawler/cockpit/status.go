@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/pprof"
+	"net/netip"
 	"runtime"
 	"slices"
 	"strings"
@@ -48,8 +49,7 @@ func (c *Crawl) StatusHandler(addr string) http.Handler {
 		mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
 		mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
 	}
-	own, _, _ := net.SplitHostPort(addr)
-	g := guard{names: append([]string{own}, c.Cfg.ListenNames...), token: c.liveToken}
+	g := guard{names: append(ownNames(addr), c.Cfg.ListenNames...), token: c.liveToken}
 	page := g.around(mux)
 	if c.Store == nil {
 		return page
@@ -66,6 +66,22 @@ func (c *Crawl) StatusHandler(addr string) http.Handler {
 			pages.ServeHTTP(w, r)
 		}
 	})
+}
+
+// ownNames returns the hosts in the addresses of a server: of one that listens at all addresses, those of
+// this machine.
+func ownNames(listen string) []string {
+	own, _, _ := net.SplitHostPort(listen)
+	names := []string{own}
+	if addr, err := netip.ParseAddr(own); err == nil && addr.IsUnspecified() {
+		addrs, _ := net.InterfaceAddrs() // without them, -listen-names has to have them
+		for _, a := range addrs {
+			if prefix, err := netip.ParsePrefix(a.String()); err == nil {
+				names = append(names, prefix.Addr().String())
+			}
+		}
+	}
+	return names
 }
 
 // changing returns a handler that changes whether a host is paused, in this crawl and when it resumes.
