@@ -416,7 +416,7 @@ func TestOwnPagesInABrowser(t *testing.T) {
 	b.evaluate(`document.dispatchEvent(new KeyboardEvent("keydown", {key: "/"}))`)
 	require.Equal(t, "url", b.evaluate("document.activeElement.id"))
 	b.evaluate(`document.activeElement.blur();
-		document.dispatchEvent(new KeyboardEvent("keydown", {key: "["}))`)
+		document.dispatchEvent(new KeyboardEvent("keydown", {key: "[", altKey: true}))`)
 	viewer.wait(t, at(viewPath, days(1), millHome))
 	for _, address := range []string{"/", versionsAddress(millHome),
 		browseAddress(millHome, days(9)),

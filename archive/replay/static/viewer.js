@@ -13,7 +13,8 @@ window.addEventListener("hashchange", show);
 show();
 
 document.addEventListener("keydown", (event) => {
-	if (event.ctrlKey || event.metaKey || event.altKey) {
+	// On many keyboards a bracket needs Alt, or AltGr, which is Alt with Ctrl.
+	if (event.metaKey || (event.ctrlKey && !event.altKey)) {
 		return;
 	}
 	if (event.target instanceof Element && event.target.closest("input, textarea, select")) {
