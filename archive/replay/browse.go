@@ -178,7 +178,11 @@ func (v *Handler) browse(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	items, more := l.end()
-	giveBack() // before the response, which a client may never read
+	giveBack()                     // before the response, which a client may never read
+	if l.after != "" && !l.begun { // it was erased
+		v.redirectTo(w, browseAddress(prefix, moment))
+		return
+	}
 	d := browsed{Prefix: below, Crumbs: crumbs(u.Scheme, below, moment), Pages: l.pages,
 		Versions: l.versions, Items: items, First: l.first, Last: l.last, AsOf: moment}
 	for i := range items {

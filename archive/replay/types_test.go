@@ -109,3 +109,13 @@ func TestScriptsInTheEncodingOfThePage(t *testing.T) {
 		require.Contains(t, body, want, label)
 	}
 }
+
+// The item after which a list goes on may be erased meanwhile: then the list begins again.
+func TestListingAfterAnErasedItem(t *testing.T) {
+	v := New(archiveOf(t, htmlAt(monday, "http://a.example/a", "x"), htmlAt(monday, "http://a.example/c", "x")), Options{})
+	first := browseAddress("http://a.example/", monday)
+	w := ask(t, v, first+"&after=http%3A%2F%2Fa.example%2Fb")
+	require.Equal(t, http.StatusFound, w.Code)
+	require.Equal(t, first, w.Header().Get("Location"))
+	require.Contains(t, ask(t, v, first+"&after=http%3A%2F%2Fa.example%2Fa").Body.String(), "http://a.example/c")
+}
