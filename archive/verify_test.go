@@ -66,6 +66,30 @@ func TestVerifyOfAValidArchive(t *testing.T) {
 	}
 }
 
+// A 304 says of the coding of the page that it confirms what it likes, and mostly nothing.
+func TestVerifyA304OfACodedPage(t *testing.T) {
+	for _, fields := range [][2]string{{"Content-Encoding: gzip\r\n", ""}, {"", "Content-Encoding: gzip\r\n"}} {
+		dir := t.TempDir()
+		a := openDir(t, dir, Options{})
+		for i, status := range []int{200, 304} {
+			c := visit{"http://a.test/", someTime.Add(time.Duration(i) * time.Hour), status, "text"}.capture()
+			c.Head = fmt.Appendf(nil, "HTTP/1.1 %d X\r\n%s\r\n", status, fields[i])
+			if status == 304 {
+				c.Body = nil
+			}
+			_, err := a.Append(c)
+			require.NoError(t, err)
+		}
+		for range 2 {
+			faults, _ := verify(t, a)
+			require.Empty(t, faults)
+			require.NoError(t, a.Close())
+			a = openDir(t, dir, Options{Reindex: true})
+		}
+		require.NoError(t, a.Close())
+	}
+}
+
 // A changed byte anywhere is reported with the offset of its record.
 func TestVerifyFindsAChangedByte(t *testing.T) {
 	dir, _ := closedArchive(t, 2, 6, Options{})
