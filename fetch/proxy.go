@@ -1,6 +1,7 @@
 package fetch
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/tls"
@@ -10,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"golang.org/x/net/proxy"
 
@@ -172,7 +174,7 @@ func (c *Client) useHTTPProxy(u *url.URL, dial dialFunc) {
 		if err != nil {
 			return nil, err
 		}
-		return &peer{Conn: conn}, nil
+		return &peer{Conn: &tunnel{Conn: conn, wait: c.opts.ConnectTimeout}}, nil
 	}
 	// The transport does the handshakes through the proxy.
 	t.DialTLSContext = nil
@@ -192,4 +194,34 @@ func (c *Client) useHTTPProxy(u *url.URL, dial dialFunc) {
 		}
 		return proxyError(errors.New("proxy: " + resp.Status))
 	}
+}
+
+// tunnel is a connection to an HTTP proxy that has to answer a CONNECT in time: net/http would wait for a
+// minute. It is as safe for concurrent use as its Conn, once the first Write has begun.
+type tunnel struct {
+	net.Conn
+	wait           time.Duration // zero or negative means no limit
+	begun, waiting bool
+}
+
+// Write implements net.Conn.
+func (t *tunnel) Write(b []byte) (int, error) {
+	if !t.begun {
+		t.begun = true
+		if t.wait > 0 && bytes.HasPrefix(b, []byte("CONNECT ")) {
+			t.waiting = true
+			_ = t.SetReadDeadline(time.Now().Add(t.wait)) // the next Read fails if this does
+		}
+	}
+	return t.Conn.Write(b)
+}
+
+// Read implements net.Conn.
+func (t *tunnel) Read(b []byte) (int, error) {
+	n, err := t.Conn.Read(b)
+	if t.waiting && n > 0 {
+		t.waiting = false
+		_ = t.SetReadDeadline(time.Time{})
+	}
+	return n, err
 }

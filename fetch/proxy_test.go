@@ -2,6 +2,7 @@ package fetch_test
 
 import (
 	"bufio"
+	"context"
 	"crypto/tls"
 	"io"
 	"net"
@@ -224,5 +225,30 @@ func TestReachOfAnHTTPProxy(t *testing.T) {
 		_, err := c.Transport().RoundTrip(req.WithContext(t.Context()))
 		require.ErrorIs(t, err, fetch.BadURL)
 		require.ErrorContains(t, err, "by default")
+	}
+}
+
+// A proxy that does not get through to a server costs ConnectTimeout, and then its connection is closed.
+func TestAProxyThatDoesNotConnect(t *testing.T) {
+	for _, proxy := range []string{"http://192.0.2.1:8080", "socks5h://192.0.2.1:1080"} {
+		synctest.Test(t, func(t *testing.T) {
+			closed := make(chan time.Time, 1)
+			c := newClient(t, fetch.Options{
+				Proxy: proxy, ConnectTimeout: time.Second,
+				Dial: func(context.Context, string, string) (net.Conn, error) {
+					near, far := net.Pipe()
+					go func() {
+						_, _ = io.Copy(io.Discard, near)
+						closed <- time.Now()
+					}()
+					return far, nil
+				},
+			})
+			start := time.Now()
+			e := fails(t, c, "https://127.0.0.1/")
+			require.Equal(t, proxy[0] == 'h', e.Kind == fetch.ConnectTimeout, "%s: %v", proxy, e)
+			require.Equal(t, time.Second, time.Since(start), proxy)
+			require.Equal(t, time.Second, (<-closed).Sub(start), proxy)
+		})
 	}
 }
