@@ -170,6 +170,11 @@ func (p *Player) find(req *http.Request, sent []byte) (v archive.Version, err er
 		return p.Archive.At(c.URL, p.Time) // one look-up, however many versions there are
 	}
 	answers, err := p.Archive.Answers(c.URL, method(req), byteRange)
+	if !get && byteRange != "" && err == nil { // which the server may have ignored
+		var whole []archive.Version
+		whole, err = p.Archive.Answers(c.URL, method(req), "")
+		answers = append(whole, answers...)
+	}
 	if err != nil {
 		return v, err
 	}
