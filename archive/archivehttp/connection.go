@@ -20,17 +20,23 @@ import (
 // connection is the state of the connection of an exchange. Its methods are safe for concurrent
 // use.
 type connection struct {
-	mu   sync.Mutex
-	url  *url.URL  // of the request; set by heads
-	at   time.Time // when the connection was chosen; zero before
-	conn net.Conn
-	kept *httpwire.Heads // nil if it cannot be observed
+	mu    sync.Mutex
+	url   *url.URL  // of the request; set by heads
+	named string    // the host and port that net/http looked for a connection to; "" if unknown
+	at    time.Time // when the connection was chosen; zero before
+	conn  net.Conn
+	kept  *httpwire.Heads // nil if it cannot be observed
 }
 
 // observe returns a context that sets c to the connection of a request, or to the last one if a layer
 // below makes several requests of it.
 func (c *connection) observe(ctx context.Context) context.Context {
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GetConn: func(hostPort string) {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.named = hostPort
+		},
 		GotConn: func(info httptrace.GotConnInfo) {
 			c.mu.Lock()
 			defer c.mu.Unlock()
@@ -75,7 +81,8 @@ func (c *connection) addr() netip.Addr {
 	addr, _ := netip.ParseAddrPort(c.conn.RemoteAddr().String())
 	direct, known := c.direct()
 	if !known {
-		direct = httpurl.Port(c.url) == strconv.Itoa(int(addr.Port()))
+		direct = httpurl.Port(c.url) == strconv.Itoa(int(addr.Port())) &&
+			(c.named == "" || httpurl.IsServer(c.named, c.url))
 	}
 	if !direct {
 		return netip.Addr{}

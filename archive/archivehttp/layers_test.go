@@ -78,6 +78,32 @@ func TestSOCKS(t *testing.T) {
 	}
 }
 
+// The address of a proxy at the port of the server is not that of the server, and with a layer in between,
+// that is all that the connection shows.
+func TestAProxyBelowALayer(t *testing.T) {
+	s := serve(t, (*httptest.Server).Start)
+	_, port, err := net.SplitHostPort(s.Listener.Addr().String())
+	require.NoError(t, err)
+	l, err := net.Listen("tcp", "127.0.0.2:"+port)
+	if err != nil {
+		t.Skip("no other address of this machine: ", err)
+	}
+	proxy := &httptest.Server{Listener: l, Config: &http.Server{Handler: s.Config.Handler}}
+	proxy.Start()
+	defer proxy.Close()
+	through, err := url.Parse(proxy.URL)
+	require.NoError(t, err)
+	for base, want := range map[*http.Transport]string{
+		{Proxy: http.ProxyURL(through)}: "", {}: "127.0.0.1",
+	} {
+		c, a := client(t, foreign{base})
+		require.Contains(t, get(t, c, s.URL+"/chunks"), "chunk 4")
+		_, response := only(t, a, s.URL+"/chunks")
+		require.Equal(t, want, response.fields.Get("WARC-IP-Address"))
+		base.CloseIdleConnections()
+	}
+}
+
 // A capture has the time at which its request was sent, not that at which a layer below began to hold
 // it back.
 func TestTimeOfAHeldRequest(t *testing.T) {
