@@ -30,8 +30,8 @@
 // # What it does not do
 //
 // It does not retry, wait, read robots.txt or follow redirects. Of bytes on an idle connection and of
-// each odd frame of HTTP/2, net/http tells the standard logger, which a hostile server can use for 2
-// MB before a response and 15 MB during one. A program should discard or limit what that gets.
+// each odd frame of HTTP/2, net/http tells the standard logger, which a hostile server can use for 4 MB
+// before a response, and during one for 25 MB and 40 times its body. A program should discard that.
 //
 // # Reading the source
 //
