@@ -106,7 +106,7 @@ type foreign struct{ context.Context }
 // Value implements context.Context.
 func (c foreign) Value(key any) any {
 	switch key {
-	case EncodedBody{}, CrawlDelay{}:
+	case EncodedBody{}, CrawlDelay{}, handshakeKey{}:
 		return nil
 	}
 	return c.Context.Value(key)

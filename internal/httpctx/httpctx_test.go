@@ -2,6 +2,7 @@ package httpctx_test
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"net"
 	"net/http"
@@ -72,6 +73,21 @@ func TestTraces(t *testing.T) {
 		return httpctx.WithTrace(ctx, &httptrace.ClientTrace{ConnectDone: func(string, string, error) { replaced++ }})
 	}))
 	require.Equal(t, 1, replaced)
+}
+
+// A handshake of another request, which a dialer sends, is not one of the caller's.
+func TestHandshakeWithoutTrace(t *testing.T) {
+	for _, without := range []bool{false, true} {
+		events := 0
+		ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{TLSHandshakeStart: func() { events++ }})
+		if ctx = httpctx.WithHandshake(ctx); without {
+			ctx = httpctx.WithHandshake(httpctx.WithoutTrace(ctx))
+		}
+		near, far := net.Pipe()
+		require.NoError(t, far.Close())
+		require.Error(t, httpctx.Handshake(ctx, tls.Client(near, &tls.Config{ServerName: "a.test"})))
+		require.Equal(t, !without, events == 1)
+	}
 }
 
 // The end of a context reaches the request.
