@@ -125,8 +125,8 @@ func (c *Client) completed(req *http.Request, tapped bool) (decode bool, failure
 	if header == nil {
 		header = make(http.Header)
 	}
-	_, asked := header["Accept-Encoding"]
-	decode = (!asked || tapped) && header["Range"] == nil && req.Method != http.MethodHead
+	asked := len(header["Accept-Encoding"]) > 0 // net/http takes a field without values for none
+	decode = (!asked || tapped) && len(header["Range"]) == 0 && req.Method != http.MethodHead
 	for name, values := range c.complete {
 		_, ok := header[name]
 		if name == "Accept-Encoding" {

@@ -213,6 +213,11 @@ func TestTransportCompletesRequests(t *testing.T) {
 	_, _, err = viaTransport(t, c, req)
 	require.NoError(t, err)
 	require.NotContains(t, heads[2], "zstd", "a range of encoded bytes cannot be decoded")
+	req = request(t, base)
+	req.Header = http.Header{"Accept-Encoding": nil, "Range": {}, "User-Agent": nil}
+	_, _, err = viaTransport(t, c, req)
+	require.ErrorIs(t, err, fetch.CutCoding, "as from net/http, to which such fields are missing")
+	require.NotContains(t, heads[3], "User-Agent", "with which net/http suppresses its own")
 }
 
 // An observer that only uses net/http sees the heads as on the wire, and the dialed address.
