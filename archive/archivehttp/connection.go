@@ -41,8 +41,13 @@ func (c *connection) observe(ctx context.Context) context.Context {
 			c.mu.Lock()
 			defer c.mu.Unlock()
 			c.conn, c.kept, c.at = info.Conn, nil, time.Now()
-			if w, ok := info.Conn.(*httpwire.Conn); ok {
-				c.kept = w.Begin()
+			switch conn := info.Conn.(type) {
+			case *httpwire.Conn:
+				c.kept = conn.Begin()
+			case *tls.Conn:
+				if w, ok := conn.NetConn().(*httpwire.Conn); ok { // through a proxy
+					w.Begin().Detach() // or it would search what is encrypted for a head
+				}
 			}
 		},
 	})
@@ -53,10 +58,13 @@ func (c *connection) heads(resp *http.Response) (request, response []byte, ok bo
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.url = resp.Request.URL
-	if c.kept == nil || resp.ProtoMajor != 1 {
+	if c.kept == nil {
 		return nil, nil, false
 	}
 	defer c.kept.Detach()
+	if resp.ProtoMajor != 1 {
+		return nil, nil, false
+	}
 	return c.kept.Take(resp)
 }
 

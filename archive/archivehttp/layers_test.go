@@ -10,10 +10,13 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/spinneret-go/spinneret/archive"
@@ -76,6 +79,51 @@ func TestSOCKS(t *testing.T) {
 		}
 		require.NotEmpty(t, responses)
 	}
+}
+
+// What passes through a SOCKS proxy to a server with TLS has no head that could be recorded, and is not kept
+// in search of one.
+func TestMemoryOfSOCKS(t *testing.T) {
+	proxy, err := url.Parse(socks(t))
+	require.NoError(t, err)
+	const n, size = 20, 900 << 10 // less than the longest head
+	var together sync.WaitGroup
+	together.Add(n)
+	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		together.Done()
+		together.Wait() // so that each request has a connection of its own
+	}))
+	defer s.Close()
+	base := s.Client().Transport.(*http.Transport).Clone()
+	base.Proxy, base.MaxIdleConnsPerHost = http.ProxyURL(proxy), n
+	a := open(t)
+	recording := archivehttp.NewTransport(base, a)
+	recording.MaxRequest = -1
+	c := &http.Client{Transport: recording}
+	defer c.CloseIdleConnections()
+	body := make([]byte, size)
+	var wg sync.WaitGroup
+	before := heap()
+	for range n {
+		wg.Go(func() {
+			resp, err := c.Post(s.URL, "", bytes.NewReader(body))
+			if assert.NoError(t, err) {
+				assert.NoError(t, resp.Body.Close())
+			}
+		})
+	}
+	wg.Wait()
+	require.Less(t, heap()-before, int64(n*size/2))
+	runtime.KeepAlive(body)
+}
+
+// heap returns the bytes in use.
+func heap() int64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
 }
 
 // The address of a proxy at the port of the server is not that of the server, and with a layer in between,
