@@ -21,7 +21,7 @@
 // of Options.Agent, so nobody can present the keys as those of another host. Discovery follows no
 // redirects, so the directory must be served at exactly that URL.
 //
-// A request costs one signature, about 20 µs. What 1,000 hosts ask for is remembered, in at most 2
+// A request costs one signature, about 20 µs. What 1,000 hosts ask for is remembered, in at most 3
 // KiB for each. Beyond 1,000 a host is forgotten, and has to ask again.
 //
 // # What it does not do
@@ -66,7 +66,8 @@ type Options struct {
 	Agent string
 	// Form is how Signature-Agent names the directory; 0 means DirectoryURL.
 	Form Form
-	// TTL is how long a signature is valid. Zero or negative means DefaultTTL.
+	// TTL is how long a signature is valid: at least a second, the unit of its times. Zero or negative
+	// means DefaultTTL.
 	TTL time.Duration
 }
 
@@ -121,8 +122,8 @@ type namedKey struct {
 
 // New returns a Signer, or ErrKey or ErrAgent. See [Signer.SetKeys] about the keys.
 func New(opts Options, keys ...Key) (*Signer, error) {
-	s := &Signer{plain: opts.Form == OriginString, ttl: opts.TTL}
-	if s.ttl <= 0 {
+	s := &Signer{plain: opts.Form == OriginString, ttl: max(opts.TTL, time.Second)}
+	if opts.TTL <= 0 {
 		s.ttl = DefaultTTL
 	}
 	if err := s.setAgent(opts); err != nil {

@@ -322,10 +322,15 @@ func BenchmarkSign(b *testing.B) {
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "signatures/s")
 }
 
-func TestATTLThatIsNegativeIsTheDefault(t *testing.T) {
+// A TTL below the unit of its times would make signatures that are never valid.
+func TestOddTTLs(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
-	req, err := http.NewRequest(http.MethodGet, "https://site.test/", nil)
-	require.NoError(t, err)
-	require.NoError(t, newSigner(t, botauth.Options{Agent: "https://crawler.test", TTL: -1}).Sign(req, now))
-	require.Contains(t, req.Header.Get("Signature-Input"), ";expires=1700000060;")
+	for ttl, want := range map[time.Duration]string{
+		-1: "1700000060", 1: "1700000001", time.Second - 1: "1700000001", 2 * time.Second: "1700000002",
+	} {
+		req, err := http.NewRequest(http.MethodGet, "https://site.test/", nil)
+		require.NoError(t, err)
+		require.NoError(t, newSigner(t, botauth.Options{Agent: "https://crawler.test", TTL: ttl}).Sign(req, now))
+		require.Contains(t, req.Header.Get("Signature-Input"), ";expires="+want+";")
+	}
 }
