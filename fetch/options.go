@@ -132,7 +132,8 @@ type Options struct {
 	// to New of the sub-package brotli. It must be safe for concurrent use. Its readers are closed.
 	Brotli func(r io.Reader) (io.ReadCloser, error)
 	// Wrap puts a layer above the transport and its guards, such as one that signs requests; nil
-	// means none. It must not modify a request that it is given. A layer that sends requests of its
+	// means none. It must not modify a request that it is given, and must close each body that it
+	// takes from GetBody, since the exchange lasts until then. A layer that sends requests of its
 	// own, such as package robotshttp, belongs above Client.Transport instead: here its requests
 	// would count as attempts of the page. If it reads a body before it returns, only Timeout limits
 	// that: neither MinRate nor MaxBody does.

@@ -18,13 +18,13 @@ import (
 // All limits of the Options hold except MaxMemory, since bodies are streamed. The limits on the
 // body hold while it is read: then Read returns an [Error], with a Kind such as [CutLength].
 // MinRate counts the time of the server, not that of the reader, nor that in which the body of the
-// request is waited for; a Timeout that ends in such a time is [Error.Local]. No limit counts the time for which a layer above holds the request back in
-// httptrace.ClientTrace.GotConn. As with net/http, a body of a request whose Read blocks can hold
-// RoundTrip beyond all limits. A request without
-// Accept-Encoding is sent with the codings that c knows, and its response is decoded, as
+// request is waited for; a Timeout that ends in such a time is [Error.Local]. No limit counts the
+// time for which a layer above holds the request back in httptrace.ClientTrace.GotConn. As with
+// net/http, a body of a request whose Read blocks can hold RoundTrip beyond all limits. A request
+// without Accept-Encoding is sent with the codings that c knows, and its response is decoded, as
 // http.Transport does with gzip. Fields of the Options that a request lacks, such as User-Agent,
-// are added. Redirects and cookies are left to the http.Client. A protocol cannot be switched: requests
-// with a field Upgrade are refused.
+// are added. Redirects and cookies are left to the http.Client. A protocol cannot be switched:
+// requests with a field Upgrade are refused.
 //
 // A layer above that needs bodies as they were sent, to record them, sets Accept-Encoding itself
 // and has in the request's context, under the key struct{ EncodedBody struct{} }{}, a
