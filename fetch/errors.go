@@ -169,7 +169,8 @@ func (e *Error) Timeout() bool {
 // caller left, the body exceeds a limit of the Client, or a resource was missing. The server may have
 // got a request nevertheless: see Sent. A deadline of the caller that passes before the server answers
 // is not Local, whatever cause context.WithTimeoutCause gives it, unlike one that passes before the
-// server is dialed or within the body. A caller who has reasons of his own to leave cancels.
+// server is dialed, while the body of the request is waited for, or within that of the response. A
+// caller who has reasons of his own to leave cancels.
 func (e *Error) Local() bool {
 	switch e.Kind {
 	case NoAgent, NoContact, BadURL, Blocked, Proxy, CutLength, CutRatio, CutMemory:

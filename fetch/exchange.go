@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/spinneret-go/spinneret/internal/httpctx"
@@ -67,6 +68,7 @@ type exchange struct {
 
 	watch  watch
 	upload upload.Watch
+	tardy  atomic.Bool           // the caller's deadline passed while a piece of the request's body was read
 	trace  httptrace.ClientTrace // what net/http sees
 	caller httptrace.ClientTrace // what the caller has in its context, if anything
 }
@@ -179,6 +181,7 @@ func (x *exchange) came(n int) {
 // sent records that n bytes of the request's body are sent, for which the server has waited since watch.pause.
 func (x *exchange) sent(n int) {
 	x.watch.resume()
+	x.tardy.Store(x.parent.Err() != nil)
 	x.expect(roomPerPiece + int64(n)/16)
 }
 
@@ -241,7 +244,7 @@ func (x *exchange) failure(err error, o *Options) *Error {
 func (x *exchange) classify(err error, o *Options) *Error {
 	var dialed *Error
 	ended := httpctx.Ended(x.parent, x.quit)
-	left := ended != nil && !timedOut(ended)
+	left := ended != nil && (!timedOut(ended) || x.tardy.Load() || x.watch.waits())
 	if x.parent.Err() != nil {
 		ended = context.Cause(x.parent) // alone, as net/http returns it
 	}

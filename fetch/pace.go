@@ -117,6 +117,13 @@ func (w *watch) resume() {
 	}
 }
 
+// waits reports whether the server need not send.
+func (w *watch) waits() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.pauses > 0
+}
+
 // suspend stops all clocks until proceed, while a layer above holds the request back.
 func (w *watch) suspend() {
 	w.mu.Lock()

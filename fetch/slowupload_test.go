@@ -2,6 +2,7 @@ package fetch_test
 
 import (
 	"bytes"
+	"context"
 	"io"
 	"net/http"
 	"testing"
@@ -81,6 +82,49 @@ func TestASlowRequestBodyIsNotTheServersFault(t *testing.T) {
 			if tt.want == fetch.CutSlow {
 				require.WithinDuration(t, start.Add(time.Minute+fetch.Grace), time.Now(), 5*time.Second)
 			}
+		})
+	}
+}
+
+// Nor is it if the limit is the caller's own, as that of an http.Client.
+func TestADeadlineDuringASlowRequestBody(t *testing.T) {
+	for _, stalls := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			c, stop := inMemory(t, fetch.Options{Timeout: -1}, func(s *session) {
+				s.request()
+				if !stalls {
+					_, _ = io.Copy(io.Discard, s.br)
+				}
+				silent(s)
+			})
+			defer stop()
+			body, sent := io.Pipe()
+			ctx, cancel := context.WithTimeout(t.Context(), 2500*time.Millisecond)
+			defer cancel()
+			req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://a.test/", body)
+			require.NoError(t, err)
+			done := make(chan struct{})
+			defer func() { <-done }()
+			defer body.Close()
+			go func() {
+				defer close(done)
+				for range 10 {
+					if _, err := sent.Write(make([]byte, 5000)); err != nil {
+						break
+					}
+					if !stalls {
+						time.Sleep(time.Second)
+					}
+				}
+				_ = sent.Close()
+			}()
+			_, err = c.Transport().RoundTrip(req)
+			var e *fetch.Error
+			require.ErrorAs(t, err, &e)
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+			require.Equal(t, fetch.Canceled, e.Kind)
+			require.True(t, e.Sent())
+			require.Equal(t, !stalls, e.Local(), "the server does not read: %t", stalls)
 		})
 	}
 }
