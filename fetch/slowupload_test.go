@@ -21,8 +21,8 @@ func TestASlowRequestBodyIsNotTheServersFault(t *testing.T) {
 		stalls  bool // the server, once it has that
 		want    fetch.Kind
 	}{
-		{false, 2 * time.Second, false, fetch.HeadTimeout},
-		{true, 2 * time.Second, false, fetch.CutTime},
+		{false, 2500 * time.Millisecond, false, fetch.HeadTimeout},
+		{true, 2500 * time.Millisecond, false, fetch.CutTime},
 		{false, -1, false, fetch.Whole},
 		{true, -1, false, fetch.Whole},
 		{false, -1, true, fetch.HeadTimeout},
