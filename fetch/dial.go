@@ -156,15 +156,13 @@ func (c *Client) dialPlain(ctx context.Context, network, hostport string) (net.C
 	if err != nil {
 		return nil, err
 	}
-	return c.recorded(p, hostport), nil
+	return c.recorded(p), nil
 }
 
 // recorded returns a connection of HTTP/1.x that records heads, up to the length at which the
 // transport gives up.
-func (c *Client) recorded(conn net.Conn, dialed string) *httpwire.Conn {
-	w := httpwire.New(conn, int(c.opts.MaxHeader), MaxFields)
-	w.Dialed = dialed
-	return w
+func (c *Client) recorded(conn net.Conn) *httpwire.Conn {
+	return httpwire.New(conn, int(c.opts.MaxHeader), MaxFields)
 }
 
 // dialTLS is the transport's DialTLSContext. It does the handshake itself, so that the recorder
@@ -195,7 +193,7 @@ func (c *Client) dialTLS(ctx context.Context, network, hostport string) (net.Con
 		httpctx.Reported(ctx)
 		return conn, nil
 	}
-	w := c.recorded(conn, hostport)
+	w := c.recorded(conn)
 	w.TLS = &state
 	return w, nil
 }

@@ -101,11 +101,10 @@ func (c *connection) addr() netip.Addr {
 // direct reports whether the server was dialed, and not a proxy, if that is known. It requires that
 // c.mu is held.
 func (c *connection) direct() (direct, known bool) {
-	w, ok := c.conn.(*httpwire.Conn)
-	if !ok || w.Dialed == "" {
+	if _, ok := c.conn.(*httpwire.Conn); !ok || c.named == "" {
 		return false, false
 	}
-	return httpurl.IsServer(w.Dialed, c.url), true
+	return httpurl.IsServer(c.named, c.url), true
 }
 
 // tls returns the state of an encrypted connection that net/http considers plain.

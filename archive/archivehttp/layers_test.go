@@ -418,9 +418,7 @@ func TestAnotherBodyOnTheWire(t *testing.T) {
 			if err != nil {
 				return nil, err
 			}
-			kept := httpwire.New(conn, 1<<20, 1000) // as a fetch.Client has it
-			kept.Dialed = addr
-			return kept, nil
+			return httpwire.New(conn, 1<<20, 1000), nil // as a fetch.Client has it
 		}}
 		defer wire.CloseIdleConnections()
 		c, a := client(t, tt.layer(wire))

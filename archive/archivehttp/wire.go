@@ -33,9 +33,7 @@ func observed(base *http.Transport) *http.Transport {
 		if err != nil {
 			return nil, err
 		}
-		w := record(conn)
-		w.Dialed = addr
-		return w, nil
+		return record(conn), nil
 	}
 	dialTLS := t.DialTLSContext
 	//lint:ignore SA1019 callers may still set it
@@ -68,7 +66,7 @@ func observed(base *http.Transport) *http.Transport {
 			return conn, nil // net/http recognizes HTTP/2, or that it is encrypted, by this type
 		}
 		w := record(conn)
-		w.TLS, w.Dialed = &state, addr
+		w.TLS = &state
 		return w, nil
 	}
 	return t

@@ -23,8 +23,6 @@ type Conn struct {
 	// TLS is the state of an encrypted connection, which net/http takes for a plain one; nil if it
 	// is plain.
 	TLS *tls.ConnectionState
-	// Dialed is the host and port that were dialed, which may be those of a proxy; "" if unknown.
-	Dialed string
 
 	maxBytes, maxFields int
 
