@@ -166,25 +166,6 @@ func TestContentCodingOfARepeat(t *testing.T) {
 	}
 }
 
-// A 304 has no Content-Encoding, whatever the page has that it confirms: Verify finds no fault in that.
-func TestA304OfACodedPage(t *testing.T) {
-	a := openDir(t, t.TempDir(), Options{})
-	c := page("http://a.test/", string(gzipped(t, []byte("text"))))
-	c.Head = []byte("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n")
-	_, err := a.Append(c)
-	require.NoError(t, err)
-	_, err = a.Append(visit{"http://a.test/", someTime.Add(time.Hour), 304, ""}.capture())
-	require.NoError(t, err)
-	v, err := a.At("http://a.test/", time.Time{})
-	require.NoError(t, err)
-	got, err := a.Body(v)
-	require.NoError(t, err)
-	require.Equal(t, "text", string(got))
-	faults, _ := verify(t, a)
-	require.Empty(t, faults)
-	require.NoError(t, a.Close())
-}
-
 // When Share is set later, the bodies stored before are found.
 func TestShareSetLater(t *testing.T) {
 	dir := t.TempDir()
