@@ -153,11 +153,12 @@ func TestAttemptsAreBoundedOverHTTP2(t *testing.T) {
 					require.True(t, e.Temporary())
 					stop()
 					if tt.attempts == 0 {
-						require.EqualValues(t, 3, asked.Load(), "requests sent")
+						require.Equal(t, 3, e.Attempts, "requests sent")
+						require.LessOrEqual(t, asked.Load(), int64(3), "one may meet a server that has just said goodbye")
 					} else {
+						require.Equal(t, tt.attempts, e.Attempts)
 						require.EqualValues(t, tt.attempts, asked.Load())
 					}
-					require.EqualValues(t, asked.Load(), e.Attempts)
 					require.LessOrEqual(t, dialed.Load(), asked.Load()+1, "one dial may be late")
 				})
 			}
