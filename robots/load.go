@@ -36,7 +36,7 @@ func (c *Cache) Allowed(ctx context.Context, url string) (bool, error) {
 // sent, or the network, resolver or proxy of this machine failed, which says nothing about the
 // host. But what a layer below refuses after a redirect is the host's failure: where it sends its
 // visitors is its own doing. So is what a proxy answers in its place, which net/http does not tell
-// apart. Rules returned with an error forbid everything.
+// apart, unless it wants a password before it connects. Rules returned with an error forbid everything.
 func (c *Cache) Load(ctx context.Context, url string) (robotstxt.Rules, error) {
 	origin, err := rep.Origin(url)
 	if err != nil {

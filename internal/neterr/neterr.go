@@ -23,10 +23,23 @@ func Local(err error) bool {
 }
 
 // Machine reports whether this machine ran out of resources, has no network, or did not get through
-// to its proxy, which net/http names as the operation that has failed.
+// to its proxy, which net/http names as the operation that has failed, or to which it has no password.
 func Machine(err error) bool {
 	var op *net.OpError
-	return Exhausted(err) || lacks(err, unconnected) || errors.As(err, &op) && op.Op == "proxyconnect"
+	return Exhausted(err) || lacks(err, unconnected) || errors.As(err, &op) && op.Op == "proxyconnect" || lacksPassword(err)
+}
+
+// lacksPassword reports whether a proxy wants another password before it connects to a server. Package net/http
+// has no more than these words for that.
+func lacksPassword(err error) bool {
+	for ; err != nil; err = errors.Unwrap(err) {
+		switch err.Error() {
+		case http.StatusText(http.StatusProxyAuthRequired),
+			"no acceptable authentication methods", "username/password authentication failed":
+			return true
+		}
+	}
+	return false
 }
 
 // Sent reports whether a server may have noticed the request that has failed: an error of err has a

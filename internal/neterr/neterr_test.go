@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"net"
+	"net/http"
 	"net/netip"
+	"net/url"
 	"os"
 	"syscall"
 	"testing"
@@ -63,6 +65,30 @@ func TestLookups(t *testing.T) {
 		require.Equal(t, local, neterr.Local(err), "%v", err)
 		require.Equal(t, errno == syscall.EMFILE, neterr.Exhausted(err))
 		require.False(t, neterr.Refused(err), "by a name server")
+	}
+}
+
+// TestAProxyThatWantsAPassword: package net/http keeps nothing of its answer but the text.
+func TestAProxyThatWantsAPassword(t *testing.T) {
+	for scheme, answer := range map[string]string{
+		"http": "HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n", "socks5": "\x05\xff",
+	} {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		defer listener.Close()
+		go func() {
+			conn, err := listener.Accept()
+			if err == nil {
+				_, _ = conn.Read(make([]byte, 4096))
+				_, _ = conn.Write([]byte(answer))
+				_, _ = conn.Read(make([]byte, 1))
+				_ = conn.Close()
+			}
+		}()
+		proxy := &url.URL{Scheme: scheme, Host: listener.Addr().String()}
+		_, err = (&http.Client{Transport: &http.Transport{Proxy: http.ProxyURL(proxy)}}).Get("https://a.test/")
+		require.Error(t, err)
+		require.True(t, neterr.Local(err), "%s: %v", scheme, err)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"sync"
 	"testing"
@@ -127,4 +128,27 @@ func TestAPauseOfThePage(t *testing.T) {
 		wg.Wait()
 		require.Equal(t, 2*time.Minute+2*time.Second, time.Since(start))
 	})
+}
+
+// TestAProxyWithoutItsPassword: the proxy of one tenant does not take the host from the others.
+func TestAProxyWithoutItsPassword(t *testing.T) {
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusProxyAuthRequired)
+	}))
+	defer proxy.Close()
+	site := httptest.NewTLSServer(http.NotFoundHandler())
+	defer site.Close()
+	at, err := url.Parse(proxy.URL)
+	require.NoError(t, err)
+	direct := site.Client().Transport.(*http.Transport)
+	base := direct.Clone()
+	base.Proxy = http.ProxyURL(at)
+	transport := robotshttp.NewTransport(base, robots.Options{})
+	_, err = transport.RoundTrip(httptest.NewRequest(http.MethodGet, site.URL+"/a", nil))
+	require.Error(t, err)
+	require.NotErrorIs(t, err, robots.ErrUnreachable)
+
+	resp, err := transport.With(direct).RoundTrip(httptest.NewRequest(http.MethodGet, site.URL+"/a", nil))
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"syscall"
@@ -132,4 +133,23 @@ func TestAnAddressThatIsNotOurs(t *testing.T) {
 	_, err := client.Get("http://127.0.0.1:1/")
 	require.Error(t, err)
 	require.True(t, Outcome(time.Now(), nil, err).Skipped, "%v", err)
+}
+
+// TestAProxyWithoutItsPassword connects to no host.
+func TestAProxyWithoutItsPassword(t *testing.T) {
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusProxyAuthRequired)
+	}))
+	defer proxy.Close()
+	at, err := url.Parse(proxy.URL)
+	require.NoError(t, err)
+	for _, scheme := range []string{"http", "https"} {
+		transport := NewTransport(&http.Transport{Proxy: http.ProxyURL(at)}, scheduler.Options{})
+		resp, err := transport.RoundTrip(httptest.NewRequest(http.MethodGet, scheme+"://a.test/", nil))
+		require.Equal(t, scheme == "http", err == nil, "%v", err)
+		if err == nil {
+			require.NoError(t, resp.Body.Close())
+		}
+		require.Zero(t, transport.Hosts().Explain("a.test").Failures, scheme)
+	}
 }
