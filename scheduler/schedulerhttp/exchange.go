@@ -26,7 +26,9 @@ type exchange struct {
 	transport     *Transport
 	req           *http.Request // of the caller
 	host          string
-	body          *body // of the request; nil if there is none
+	leased        time.Time     // when it got the lease
+	waited        time.Duration // for leases until then
+	body          *body         // of the request; nil if there is none
 	upload        upload.Watch
 	cancel        context.CancelFunc // ends the call of the RoundTripper below
 
@@ -117,7 +119,7 @@ func (x *exchange) fail(err error) error {
 	case x.upload.Failed() || x.transport.kept.isStrange(x.req):
 		o.Failed = false
 	case (x.granted || x.dialing && x.reaching) && errors.Is(left, context.DeadlineExceeded):
-		o.Failed, o.Skipped = true, false // whether err is that of a timeout or of a caller who left
+		o.Failed, o.Skipped = !x.hurried(), false // whether err is that of a timeout or of a caller who left
 	case left != nil || !x.granted && !x.dialing && !neterr.Network(err):
 		o.Failed = false // err is the cause that the caller gave, or a layer below has refused the request
 	}
@@ -130,6 +132,16 @@ func (x *exchange) fail(err error) error {
 	}
 	x.end(o)
 	return err
+}
+
+// enoughTime is how long a host may take to answer in any case before a deadline is its failure.
+const enoughTime = 5 * time.Second
+
+// hurried reports whether the wait has used up the time of the request, and left the host too little: less than
+// that, and than the wait itself. That says nothing of the host, of which too many want something.
+func (x *exchange) hurried() bool {
+	deadline, limited := x.req.Context().Deadline()
+	return limited && deadline.Sub(x.leased) < min(x.waited, enoughTime)
 }
 
 // left returns why the caller no longer waits; nil while it does.

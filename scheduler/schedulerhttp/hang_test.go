@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"os"
+	"sync"
 	"syscall"
 	"testing"
 	"testing/iotest"
@@ -174,6 +175,37 @@ func TestVisitsThatSayNothing(t *testing.T) {
 				require.Equal(t, visits == 3, err != nil, "%v", err)
 			}
 			require.Equal(t, tt.failures, transport.Hosts().Explain("a.test").Failures)
+		})
+	}
+}
+
+// TestAWaitThatLeavesNoTime: a host that answers within two seconds is asked by more than it serves. Who has waited
+// for so long that it has no time to answer does not blame it; who has not does.
+func TestAWaitThatLeavesNoTime(t *testing.T) {
+	for timeout, failures := range map[time.Duration]int{9 * time.Second: 0, 12 * time.Second: 0, time.Second: 1} {
+		synctest.Test(t, func(t *testing.T) {
+			transport := schedulerhttp.NewTransport(roundTrip(func(r *http.Request) (*http.Response, error) {
+				trace := httptrace.ContextClientTrace(r.Context())
+				trace.GetConn("a.test:80")
+				trace.GotConn(httptrace.GotConnInfo{Conn: &closing{}})
+				select {
+				case <-time.After(2 * time.Second):
+					return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Request: r}, nil
+				case <-r.Context().Done():
+					return nil, r.Context().Err()
+				}
+			}), scheduler.Options{HostDelay: 6 * time.Second, LatencyFactor: -1})
+			client := &http.Client{Transport: transport, Timeout: timeout}
+			var all sync.WaitGroup
+			for range 2 {
+				all.Go(func() {
+					if resp, err := client.Get("http://a.test/"); err == nil {
+						resp.Body.Close()
+					}
+				})
+			}
+			all.Wait()
+			require.Equal(t, failures, transport.Hosts().Explain("a.test").Failures, "%v", timeout)
 		})
 	}
 }

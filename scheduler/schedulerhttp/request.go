@@ -38,7 +38,11 @@ func (r *request) roundTrip() (*http.Response, error) {
 			body.end()
 			return nil, err
 		}
-		x := &exchange{transport: r.transport, req: r.Request, host: r.host, lease: lease, start: time.Now(), body: body}
+		now := time.Now()
+		x := &exchange{
+			transport: r.transport, req: r.Request, host: r.host, body: body,
+			lease: lease, leased: now, waited: r.waited, start: now,
+		}
 		resp, err := x.send(r.Request)
 		if err == nil {
 			return x.begin(resp, r.Request), nil
