@@ -373,6 +373,7 @@ func (x *exchange) begin(resp *http.Response, r *http.Request) *http.Response {
 			}
 		}()
 		o.Failed, called = failure(resp), true
+		o.Unknown = o.Unknown && !o.Failed
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()

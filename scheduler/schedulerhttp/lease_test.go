@@ -287,3 +287,16 @@ func TestExplainCallers(t *testing.T) {
 		require.Equal(t, "is not known", b.transport.Hosts().Explain("other:80").String())
 	})
 }
+
+// TestWhatAFailureMayBe: also the answer of a proxy, if the caller says so.
+func TestWhatAFailureMayBe(t *testing.T) {
+	for _, status := range []int{http.StatusOK, http.StatusForbidden, http.StatusProxyAuthRequired} {
+		transport := schedulerhttp.NewTransport(roundTrip(func(*http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: status, Body: http.NoBody}, nil
+		}), scheduler.Options{})
+		transport.Failure = func(*http.Response) bool { return true }
+		_, err := transport.RoundTrip(httptest.NewRequest(http.MethodGet, "http://a.test/", nil))
+		require.NoError(t, err)
+		require.Equal(t, 1, transport.Hosts().Explain("a.test").Failures, "%d", status)
+	}
+}
