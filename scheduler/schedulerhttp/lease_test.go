@@ -300,3 +300,13 @@ func TestWhatAFailureMayBe(t *testing.T) {
 		require.Equal(t, 1, transport.Hosts().Explain("a.test").Failures, "%d", status)
 	}
 }
+
+// TestAURLWithoutAHost waits for nobody.
+func TestAURLWithoutAHost(t *testing.T) {
+	transport := schedulerhttp.NewTransport(nil, scheduler.Options{HostDelay: time.Hour})
+	transport.MaxWait = time.Minute
+	for range 2 {
+		_, err := (&http.Client{Transport: transport}).Get("http:///a")
+		require.ErrorContains(t, err, "no Host in request URL")
+	}
+}

@@ -111,13 +111,14 @@ func (t *Transport) CloseIdleConnections() {
 // RoundTrip sends the request when its host may be visited, and also its address if that is known.
 // The host is that of the URL, whatever the field Host says; the base gets a name in ASCII, and an address
 // in its usual form. RoundTrip does not change the request. International names that have no form in ASCII
-// are refused, and those with two dots at the end. Schemes other than http and https are left to the base.
+// are refused, and those with two dots at the end. Schemes other than http and https, and URLs without a host, are left
+// to the base.
 //
 // A layer above can limit the time of a request without its waits. Under the key struct{ Pause struct{}
 // }{} its context has a func() (resume func()), which RoundTrip calls before each wait, and what that
 // returned after it. Package robots/robotshttp does this for requests for robots.txt.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.URL == nil || r.URL.Scheme != "http" && r.URL.Scheme != "https" {
+	if r.URL == nil || r.URL.Scheme != "http" && r.URL.Scheme != "https" || r.URL.Host == "" {
 		return t.base.RoundTrip(r)
 	}
 	host := hostOf(r.URL.Hostname())
