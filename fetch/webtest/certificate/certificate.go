@@ -233,13 +233,13 @@ func pairs[K comparable](log []webtest.Request, key func(webtest.Request) K) ite
 func byHost(r webtest.Request) string     { return r.Host }
 func byAddr(r webtest.Request) netip.Addr { return r.Addr }
 
-// hostDelay leaves out names that the web does not have: what a crawler asks there, such as where it reports
-// to, is no crawling.
+// hostDelay leaves out names and addresses that the web does not have: what a crawler asks there, such as where
+// it reports to, is no crawling.
 func (l *ledger) hostDelay() Verdict {
 	c := check{name: "host delay", unit: "requests early for their host"}
 	robots := 0
 	for before, r := range pairs(l.log, byHost) {
-		if r.Addr.IsValid() && c.delay(before, r, l.Delay) && (isRobots(before) || isRobots(r)) {
+		if r.Status != http.StatusMisdirectedRequest && c.delay(before, r, l.Delay) && (isRobots(before) || isRobots(r)) {
 			robots++
 		}
 	}

@@ -68,7 +68,7 @@ func TestCheckProvesWhatItSays(t *testing.T) {
 func TestCheckHasNothingToJudge(t *testing.T) {
 	_, _, err := judged(t, []string{"-check", "1s"})
 	require.ErrorContains(t, err, "no request arrived")
-	_, log, err := judged(t, []string{"-check", "1s"}, "http://192.168.7.7/")
+	_, log, err := judged(t, []string{"-check", "1s"}, "http://192.168.255.254/")
 	require.ErrorIs(t, err, errImpolite, "the proxy has logged it: %s", log)
 	_, _, err = judged(t, []string{"-check", "1s"}, "{seed}")
 	require.ErrorContains(t, err, "nothing to judge", "a single request tests nothing")
