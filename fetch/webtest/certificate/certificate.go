@@ -288,7 +288,7 @@ func (l *ledger) robots() Verdict {
 			blamed[r.Host] = true
 			c.breach("the first request to "+r.Host+" is not for robots.txt, or did not wait for the answer", r)
 		}
-		if !l.Web.Allows(r.URL()) {
+		if !l.Web.Allows(r.URL()) && r.URL() != l.Seed() {
 			c.breach("robots.txt disallows "+r.URL(), r)
 		}
 		if h.Index < l.generated {

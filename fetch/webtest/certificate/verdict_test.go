@@ -159,6 +159,19 @@ func TestRobotsTxtIsAwaited(t *testing.T) {
 	})
 }
 
+// A user may ask for what robots.txt disallows, also after the crawler has read that.
+func TestTheSeedIsExempt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := visit(t, webtest.Options{Hosts: 4, Traits: func(int) webtest.Traits {
+			return webtest.Traits{Robots: webtest.Robots{Mode: webtest.RobotsError}}
+		}})
+		v.slowly(v.at(0)+"robots.txt", v.at(0))
+		require.NotEqual(t, Failed, v.result("robots.txt"))
+		v.slowly(v.at(0) + "x")
+		require.Equal(t, Failed, v.result("robots.txt"))
+	})
+}
+
 // A crawler that met no link to a disallowed page has not obeyed anything.
 func TestRobotsTxtIsUntestedWithoutTemptation(t *testing.T) {
 	results := map[Result]int{}
