@@ -315,7 +315,7 @@ func (l *ledger) leads(r webtest.Request) []string {
 		if to, ok := l.target(r); ok {
 			return []string{to}
 		}
-	case read(r):
+	case has(r):
 		return l.Web.Links(r.URL())
 	}
 	return nil
@@ -324,6 +324,11 @@ func (l *ledger) leads(r webtest.Request) []string {
 // read reports whether the client got what it asked for, and not only its header.
 func read(r webtest.Request) bool {
 	return r.Method == http.MethodGet && r.Status == http.StatusOK
+}
+
+// has reports whether the client has what it asked for: it got that, or has kept it since an earlier crawl.
+func has(r webtest.Request) bool {
+	return read(r) || r.Method == http.MethodGet && r.Status == http.StatusNotModified
 }
 
 // isRobots reports whether a request is for robots.txt, or for where one redirects to.

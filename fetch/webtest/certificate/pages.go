@@ -55,8 +55,8 @@ func (l *ledger) pages() (log []webtest.Request) {
 // complete judges what is missing.
 func (l *ledger) complete() Verdict {
 	got := make(map[string]bool)
-	for _, r := range l.pages() {
-		got[r.URL()] = true
+	for _, r := range l.log {
+		got[r.URL()] = got[r.URL()] || has(r)
 	}
 	c := check{name: "completeness", unit: "pages missed"}
 	for _, url := range l.Web.Reachable() {

@@ -1,0 +1,36 @@
+package certificate
+
+import (
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/fetch/webtest"
+)
+
+// The web is the same in each run, so a crawler that keeps what it fetched gets 304 for each page in the next.
+func TestWhatWasKeptIsNotMissed(t *testing.T) {
+	tags := make(map[string]string)
+	for _, twice := range []Result{Passed, Untested} {
+		synctest.Test(t, func(t *testing.T) {
+			v := visit(t, webtest.Options{Hosts: 1})
+			v.slowly(v.at(0) + "robots.txt")
+			for _, url := range v.trial.Web.Reachable() {
+				r, err := http.NewRequest(http.MethodGet, url, nil)
+				require.NoError(t, err)
+				r.Header.Set("If-None-Match", tags[url])
+				resp, err := v.client.Do(r)
+				require.NoError(t, err)
+				require.NoError(t, resp.Body.Close())
+				tags[url] = resp.Header.Get("Etag")
+				time.Sleep(time.Second)
+			}
+			require.Equal(t, Passed, v.result("robots.txt"))
+			require.Equal(t, twice, v.result("twice"))
+			require.Equal(t, Passed, v.result("completeness"))
+		})
+	}
+}
