@@ -175,14 +175,15 @@ func (c *check) breach(text string, proof ...webtest.Request) {
 }
 
 // delay judges whether a delay after the request before was kept, and reports whether it was broken. It is
-// no occasion if the crawler hardly waited once it had the answer, since then the answer was slow.
+// no occasion if the crawler hardly waited once it had the answer, since then the answer was slow, or if none came.
 func (c *check) delay(before, r webtest.Request, want time.Duration) bool {
 	v := webtest.Violation{Earlier: before, Later: r, Gap: r.Time.Sub(before.Time), Want: want, ByAddr: before.Host != r.Host}
 	early := v.Gap < least(want)
 	if early {
 		c.breach(v.String(), before, r)
 	}
-	if idle := r.Time.Sub(before.Answered); early || idle < 0 || idle >= want/chance {
+	idle := r.Time.Sub(before.Answered)
+	if early || idle < 0 || idle >= want/chance && before.Status != 0 {
 		c.occasions++
 	}
 	return early

@@ -34,3 +34,19 @@ func TestWhatWasKeptIsNotMissed(t *testing.T) {
 		})
 	}
 }
+
+// Who knows no delay, but waits in vain for each answer, has not kept any.
+func TestMissingAnswersProveNoDelay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := visit(t, webtest.Options{Hosts: 4, Addrs: 2, Traits: func(int) webtest.Traits {
+			return webtest.Traits{Latency: webtest.Latency{Median: time.Hour}}
+		}})
+		v.client.Timeout = 3 * time.Second
+		for i := range 6 {
+			_, err := v.client.Get(v.at(i/4*2) + "robots.txt")
+			require.Error(t, err)
+		}
+		require.Equal(t, Untested, v.result("host delay"))
+		require.Equal(t, Untested, v.result("address delay"))
+	})
+}
