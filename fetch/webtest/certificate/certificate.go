@@ -437,9 +437,10 @@ func (l *ledger) target(r webtest.Request) (to string, ok bool) {
 		return "", false
 	}
 	u, err := from.Parse(r.Location)
-	if err != nil || u.Host == from.Host {
+	if err != nil {
 		return "", false
 	}
-	_, ok = l.Web.Host(u.Host)
-	return u.String(), ok
+	h, ok := l.Web.Host(u.Hostname())
+	asked := webtest.Request{Host: h.Name, Path: u.RequestURI(), TLS: u.Scheme == "https"} // as the log will have it
+	return asked.URL(), ok && h.Name != r.Host
 }

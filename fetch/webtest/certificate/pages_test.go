@@ -50,3 +50,19 @@ func TestMissingAnswersProveNoDelay(t *testing.T) {
 		require.Equal(t, Untested, v.result("address delay"))
 	})
 }
+
+// Hosts of the caller's own may name the target as they like: the request for it is the same.
+func TestTargetsInAnyForm(t *testing.T) {
+	for _, target := range []string{
+		"//h00000.vweb.test/", "//h00000.vweb.test", "//H00000.vweb.test/", "//h00000.vweb.test:80/", "//h00000.vweb.test/private/x#y",
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			own := http.RedirectHandler(target, http.StatusFound)
+			v := visit(t, webtest.Options{Hosts: 1, Addrs: 2, Handlers: map[string]http.Handler{"own.test": own}})
+			v.client.CheckRedirect = nil // follow them at once
+			v.get(v.at(0) + "robots.txt")
+			v.get("http://own.test/")
+			require.Equal(t, Failed, v.result("redirects to other hosts"), target)
+		})
+	}
+}
