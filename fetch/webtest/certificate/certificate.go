@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+	"math"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -142,7 +143,16 @@ type Proof struct {
 
 // Verdicts judges the requests so far.
 func (t *Trial) Verdicts() []Verdict {
-	l := &ledger{Trial: t, log: t.Web.Log(), known: make(map[string]time.Time)}
+	l := &ledger{Trial: t, log: t.Web.Log(), known: make(map[string]time.Time), pace: math.MaxInt64}
+	for before, r := range pairs(l.log, byHost) {
+		idle := r.Time.Sub(before.Answered)
+		if idle < 0 { // it did not wait for the answer
+			idle = r.Time.Sub(before.Time)
+		}
+		if !isRobots(before) && !isRobots(r) && r.Status != http.StatusMisdirectedRequest {
+			l.pace = min(l.pace, idle)
+		}
+	}
 	for _, r := range l.log {
 		first, ok := l.known[r.Host]
 		if r.Path == "/robots.txt" && r.Method == http.MethodGet && r.Status != 0 && (!ok || r.Answered.Before(first)) {
@@ -160,6 +170,7 @@ type ledger struct {
 	*Trial
 	log   []webtest.Request
 	known map[string]time.Time // when the first answer to /robots.txt of a host began
+	pace  time.Duration        // shortest wait between two pages of a host: who always waits longer than a pause keeps it by chance
 }
 
 // check is what one check has found.
@@ -349,7 +360,8 @@ func (l *ledger) crawlDelay() Verdict {
 		}
 	}
 	for before, r := range pairs(log, byHost) {
-		if want := l.Web.CrawlDelay(r.Host); r.Time.Sub(before.Time) < chance*want {
+		gap, want := r.Time.Sub(before.Time), l.Web.CrawlDelay(r.Host)
+		if gap < least(want) || gap < chance*want && l.pace < least(want) {
 			c.delay(before, r, want)
 		}
 	}
@@ -388,7 +400,7 @@ func (l *ledger) retryAfter() Verdict {
 		asked[r.Host] = rest
 		if before.RetryAfter > 0 {
 			after := r.Time.Sub(before.Answered)
-			if !before.excused && (after/chance < before.RetryAfter || before.pace < before.RetryAfter) {
+			if !before.excused && l.pace < least(before.RetryAfter) && (after/chance < before.RetryAfter || before.pace < before.RetryAfter) {
 				c.occasions++
 			}
 			if r.Time.Before(ends(before.Request)) {

@@ -66,3 +66,23 @@ func TestTargetsInAnyForm(t *testing.T) {
 		})
 	}
 }
+
+// Who waits for three seconds between any two requests keeps a pause of two, but has not shown that it knows of one.
+func TestPausesThatAreShorterThanTheOwn(t *testing.T) {
+	for own, want := range map[time.Duration]Result{time.Second: Passed, 3 * time.Second: Untested} {
+		synctest.Test(t, func(t *testing.T) {
+			v := visit(t, webtest.Options{Hosts: 4})
+			for _, path := range []string{"x", "y"} {
+				v.get(v.at(0) + path)
+				time.Sleep(own)
+			}
+			for _, path := range []string{"robots.txt", "1", "2", "3", "4", "5", "6"} {
+				v.get(v.at(1) + path)
+				v.get(v.at(2) + path)
+				time.Sleep(3 * time.Second)
+			}
+			require.Equal(t, want, v.result("Crawl-delay"))
+			require.Equal(t, want, v.result("Retry-After"))
+		})
+	}
+}

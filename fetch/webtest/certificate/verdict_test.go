@@ -113,6 +113,7 @@ func TestEveryRetryAfterCounts(t *testing.T) {
 		for wait, want := range map[time.Duration]Result{pause / 2: Failed, pause: Passed} {
 			synctest.Test(t, func(t *testing.T) {
 				v := visit(t, o)
+				v.slowly(v.at(0)+"x", v.at(0)+"y") // without a pause, it comes sooner
 				v.get(url)
 				time.Sleep(wait)
 				v.get(url)
