@@ -182,7 +182,7 @@ type check struct {
 
 // breach adds a breach and what proves it.
 func (c *check) breach(text string, proof ...webtest.Request) {
-	c.breaches = append(c.breaches, Proof{text, proof})
+	c.breaches = append(c.breaches, Proof{text, append([]webtest.Request{}, proof...)}) // an array in JSON, even if empty
 }
 
 // delay judges whether a delay after the request before was kept, and reports whether it was broken. It is
@@ -203,7 +203,7 @@ func (c *check) delay(before, r webtest.Request, want time.Duration) bool {
 // verdict returns the verdict of what was found. Each breach was an occasion.
 func (c *check) verdict() Verdict {
 	occasions := max(c.occasions, len(c.breaches))
-	v := Verdict{Check: c.name, Result: Passed, Count: len(c.breaches), Proof: c.breaches}
+	v := Verdict{Check: c.name, Result: Passed, Count: len(c.breaches), Proof: append([]Proof{}, c.breaches...)}
 	switch {
 	case occasions == 0:
 		v.Result = Untested

@@ -1,6 +1,7 @@
 package certificate
 
 import (
+	"bytes"
 	"net/http"
 	"testing"
 	"testing/synctest"
@@ -85,4 +86,13 @@ func TestPausesThatAreShorterThanTheOwn(t *testing.T) {
 			require.Equal(t, want, v.result("Retry-After"))
 		})
 	}
+}
+
+// Programs go over the proofs and their requests, such as with jq, which fails at null.
+func TestListsInJSONAreLists(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		require.NoError(t, WriteJSON(&out, visit(t, webtest.Options{Hosts: 1}).trial.Verdicts()))
+		require.NotContains(t, out.String(), "null")
+	})
 }
