@@ -28,7 +28,10 @@ func (l *ledger) private() Verdict {
 func (l *ledger) twice() Verdict {
 	c := check{name: "twice", unit: "pages fetched again"}
 	last := make(map[string]webtest.Request)
-	for _, r := range l.pages() {
+	for _, r := range l.log {
+		if !read(r) || !l.Web.IsPage(r.URL()) {
+			continue
+		}
 		c.occasions++
 		if before, ok := last[r.URL()]; ok && before.Version == r.Version {
 			c.breach(r.URL()+" was fetched before", before, r)
@@ -40,16 +43,6 @@ func (l *ledger) twice() Verdict {
 		c.occasions = 0 // there was no second request
 	}
 	return c.verdict()
-}
-
-// pages returns the requests that got a page of the web.
-func (l *ledger) pages() (log []webtest.Request) {
-	for _, r := range l.log {
-		if read(r) && l.Web.IsPage(r.URL()) {
-			log = append(log, r)
-		}
-	}
-	return log
 }
 
 // complete judges what is missing.
