@@ -25,19 +25,24 @@ func open(r io.Reader, total int) (io.Reader, error) {
 	return decoded(br), nil
 }
 
-// ceiling is a reader that fails after left bytes.
+// ceiling is a reader that fails after left bytes. It repeats an error, since who peeks does not look at it,
+// and the body of a request that was cut returns io.EOF the next time.
 type ceiling struct {
 	r    io.Reader
 	left int
+	err  error
 }
 
 // Read implements io.Reader.
-func (c *ceiling) Read(p []byte) (int, error) {
-	n, err := c.r.Read(p)
-	if c.left -= n; c.left < 0 {
-		err = ErrTooLarge
+func (c *ceiling) Read(p []byte) (n int, err error) {
+	if c.err != nil {
+		return 0, c.err
 	}
-	return n, err
+	n, c.err = c.r.Read(p)
+	if c.left -= n; c.left < 0 {
+		c.err = ErrTooLarge
+	}
+	return n, c.err
 }
 
 // decoded returns the text of a document in UTF-8, without its byte order mark. A declaration that no
