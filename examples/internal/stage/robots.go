@@ -180,13 +180,13 @@ func (r *Robots) Answer(req robots.Request, resp robots.Response, now time.Time)
 	return s
 }
 
-// maxNamed bounds the sitemaps that are kept of one robots.txt, each of which may have kilobytes.
-const maxNamed = 1000
+// MaxNamed bounds the sitemaps that are read of one robots.txt, each of which may have kilobytes.
+const MaxNamed = 1000
 
 // answered returns the consequences of rules besides their verdicts. url is where they come from.
 func answered(url string, rules robotstxt.Rules) (s Answered) {
 	for sitemap := range rules.File().SitemapURLs(url) {
-		if s.Sitemaps = append(s.Sitemaps, sitemap); len(s.Sitemaps) == maxNamed {
+		if s.Sitemaps = append(s.Sitemaps, sitemap); len(s.Sitemaps) == MaxNamed {
 			break
 		}
 	}

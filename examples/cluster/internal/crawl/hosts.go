@@ -24,8 +24,9 @@ const (
 // hosts is the state of a partition of hosts: the address of each host, the rules of each of its
 // servers, and the items that wait for either. It uses the time of the messages.
 type hosts struct {
-	crawl *Options
-	part  int
+	crawl  *Options
+	part   int
+	wanted func(it message.Item) bool // a sitemap that a robots.txt names; nil means each
 
 	hosts   map[string]*host
 	rules   robots.Pending[message.Item] // items that wait for the rules of their server
@@ -324,19 +325,22 @@ func (s *hosts) answered(it message.Item, at time.Time, emit engine.Emit) {
 // statusDenied is the status of the answer for a robots.txt on the operator's deny list.
 const statusDenied = 1
 
-// sitemaps sends on the sitemaps that a robots.txt names.
+// sitemaps sends on the sitemaps that a robots.txt names and that are wanted: the hosts of others would be
+// looked up, and asked for a robots.txt.
 func (s *hosts) sitemaps(file string, rules robotstxt.Rules, emit engine.Emit) {
 	if s.crawl.NoSitemaps || rules.File() == nil {
 		return
 	}
+	n := 0
 	for named := range rules.File().SitemapURLs(file) {
-		url, err := weburl.Canonical(named)
-		if err != nil {
-			continue
+		if n++; n > stage.MaxNamed {
+			return
 		}
-		emit(message.Dedupe, s.crawl.urlPart(url), message.Item{
-			Kind: message.Sitemap, URL: strings.Clone(url), For: stage.Authority(file),
-		})
+		url, err := weburl.Canonical(named)
+		it := message.Item{Kind: message.Sitemap, URL: strings.Clone(url), For: stage.Authority(file)}
+		if err == nil && (s.wanted == nil || s.wanted(it)) {
+			emit(message.Dedupe, s.crawl.urlPart(url), it)
+		}
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/spinneret-go/spinneret/archive"
+	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/engine"
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
@@ -160,7 +161,9 @@ func (w *Worker) runner() engine.Runner {
 		case message.Dedupe:
 			return newSeen(&w.Options)
 		case message.Hosts:
-			return newHosts(&w.Options, c.Part)
+			s := newHosts(&w.Options, c.Part)
+			s.wanted = func(it message.Item) bool { return w.settings.Load().filter.Check(knownOf(it)) == urlfilter.Fine }
+			return s
 		default:
 			return w.newFetcher(c)
 		}
