@@ -72,9 +72,7 @@ func delay(s *crawl.Settings, args []string) error {
 	if s.Delays == nil {
 		s.Delays = map[string]time.Duration{}
 	}
-	if s.Delays[weburl.Host(url)] = delay; delay == 0 {
-		delete(s.Delays, weburl.Host(url))
-	}
+	s.Delays[weburl.Host(url)] = delay
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package crawl
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -192,7 +193,14 @@ func (f *fetcher) enqueue(t task) (until time.Time, err error) {
 		}
 	}
 	work.Item = t
-	f.queue.SetHost(host, scheduler.Host{Addr: t.item.Addr})
+	asked := t.item.Delay
+	if asked <= f.Delay {
+		asked = 0 // another server of the host may ask for more
+	}
+	for settings := (*followed)(nil); settings != f.settings.Load(); { // lest obey comes in between
+		settings = f.settings.Load()
+		f.queue.SetHost(host, scheduler.Host{Addr: t.item.Addr, Delay: settings.Delays[host], CrawlDelay: asked})
+	}
 	if delay > f.Delay {
 		from, known := f.slow[host]
 		if !known {
@@ -202,7 +210,6 @@ func (f *fetcher) enqueue(t task) (until time.Time, err error) {
 			from = time.Now().Add(delay)
 			f.slow[strings.Clone(host)] = from
 		}
-		f.queue.SetHost(host, scheduler.Host{CrawlDelay: delay})
 		work.NotBefore = from
 	}
 	if err := f.queue.Add(work); err != nil {
@@ -220,12 +227,13 @@ func (f *fetcher) toHosts(it message.Item, url string) sending {
 	return sending{message.Dest{To: message.Hosts, Part: f.partOfHost(url)}, it}
 }
 
-// obey applies the operator's settings for hosts to the queued tasks.
+// obey applies the operator's settings for hosts to the queued tasks. A delay of zero cancels an earlier one,
+// which the previous owner may have stored.
 func (f *fetcher) obey(ctx context.Context) {
 	for ctx.Err() == nil {
 		settings := f.settings.Load()
 		for host, delay := range settings.Delays {
-			f.queue.SetHost(host, scheduler.Host{Delay: delay})
+			f.queue.SetHost(host, scheduler.Host{Delay: cmp.Or(delay, -1)})
 		}
 		select {
 		case <-settings.changed:

@@ -23,7 +23,7 @@ type Settings struct {
 	Drain  []string `json:",omitempty"` // names or ids of processes that must end; "*" means all
 
 	Deny   []string                 `json:",omitempty"` // entries of urlfilter.List
-	Delays map[string]time.Duration `json:",omitempty"` // minimum delays of hosts
+	Delays map[string]time.Duration `json:",omitempty"` // minimum delays of hosts; 0 cancels an earlier one
 	Scope  string                   `json:",omitempty"` // replaces that of the options; "" does not
 	Seeds  []string                 `json:",omitempty"` // in addition to those of the options, for the scope
 }
