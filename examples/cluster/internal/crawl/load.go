@@ -9,7 +9,7 @@ import (
 // loads counts the URLs of each host and address in a partition's window. Each may have only as
 // many as can be fetched within the time ahead: otherwise the URLs of a few hosts with long delays
 // would fill the window, and hold up all others. Further URLs are postponed, each to the time at
-// which there will be room for it. Its methods are safe for concurrent use.
+// which there will be room for it, or by a day. Its methods are safe for concurrent use.
 type loads struct {
 	ahead time.Duration
 
@@ -52,7 +52,11 @@ func (l *loads) take(
 	}
 	// Both have slots at intervals of their delays. A URL takes a slot of each.
 	until = latest(horizon, from, h.next, a.next)
-	h.next, a.next = until.Add(max(hostDelay, 0)), until.Add(max(addrDelay, 0))
+	if far := latest(from, now.Add(maxRetry)); until.After(far) {
+		until = far // without a slot: if the delay becomes shorter, it is not found out before
+	} else {
+		h.next, a.next = until.Add(max(hostDelay, 0)), until.Add(max(addrDelay, 0))
+	}
 	l.drop(host, addr, now)
 	return until
 }

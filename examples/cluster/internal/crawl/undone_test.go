@@ -53,3 +53,20 @@ func TestADelayCanBeUndone(t *testing.T) {
 	set(map[string]time.Duration{"site.test": 0})
 	require.Eventually(t, func() bool { return delays("site.test") == time.Minute }, time.Second, time.Millisecond)
 }
+
+// TestAPostponedPageIsADayAwayAtMost has a host with a long delay that becomes short.
+func TestAPostponedPageIsADayAwayAtMost(t *testing.T) {
+	l, now := newLoads(time.Minute), time.Now()
+	addr := netip.MustParseAddr("127.0.0.1")
+	for range 1000 {
+		until := l.take("slow.test", addr, time.Hour, time.Second, time.Time{}, now)
+		require.False(t, until.After(now.Add(25*time.Hour)), until.Sub(now))
+	}
+	for _, host := range []string{"other.test", "third.test"} {
+		l.take(host, addr, time.Second, 48*time.Hour, time.Time{}, now)
+	}
+	require.NotContains(t, l.hosts, "third.test", "a host without work or slots is forgotten")
+	l.done("slow.test", addr, now)
+	l.done("slow.test", addr, now)
+	require.Zero(t, l.take("slow.test", addr, time.Second, time.Second, time.Time{}, now))
+}
