@@ -216,9 +216,19 @@ func (c *Crawl) load(ctx context.Context, value []byte) error {
 	return nil
 }
 
+// thinned reports whether one seed of each host is enough to define a scope.
+func thinned(scope string) bool {
+	return scope == string(urlfilter.Host) || scope == string(urlfilter.Domain)
+}
+
+// keepsSeedsOf reports whether the crawl has all seeds that define another scope.
+func (o *Options) keepsSeedsOf(scope string) bool {
+	return scope == string(urlfilter.Any) || len(o.Seeds) > 0 && (thinned(scope) || !thinned(o.Scope))
+}
+
 // thin returns the seeds that define the scope: if that is hosts or domains, one seed of each host.
 func thin(scope string, seeds []string) (few []string) {
-	if scope != string(urlfilter.Host) && scope != string(urlfilter.Domain) {
+	if !thinned(scope) {
 		return seeds
 	}
 	known := map[string]bool{}

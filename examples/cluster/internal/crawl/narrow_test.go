@@ -38,6 +38,9 @@ func TestAScopeThatNeedsOtherSeedsIsRefused(t *testing.T) {
 	require.NoError(t, err)
 	_, err = c.Change(t.Context(), func(s *Settings) error { s.Scope = "host"; return nil })
 	require.ErrorContains(t, err, "seeds")
+	_, err = c.Change(t.Context(), func(s *Settings) error { s.Scope = "hots"; return nil })
+	require.ErrorContains(t, err, "hots")
+	require.NotContains(t, err.Error(), "seeds")
 	_, err = c.Change(t.Context(), func(s *Settings) error { s.Scope = "any"; return nil })
 	require.NoError(t, err)
 }

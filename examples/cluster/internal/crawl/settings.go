@@ -73,11 +73,16 @@ func (c *Crawl) Change(
 		if err != nil {
 			return 0, err
 		}
+		old := s.Scope
 		if err := change(&s); err != nil {
 			return 0, err
 		}
 		if _, err := c.filter(s); err != nil {
 			return 0, err
+		}
+		if s.Scope != old && !c.keepsSeedsOf(s.Scope) {
+			return 0, fmt.Errorf("crawl: control: a crawl created with scope %s lacks the seeds that scope %q goes by: "+
+				"create another crawl", c.Scope, s.Scope)
 		}
 		value, err := json.Marshal(s)
 		if err != nil {
