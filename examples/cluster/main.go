@@ -86,8 +86,8 @@ func (v verb) check(args []string) error {
 // errUsage reports an invalid command line.
 var errUsage = errors.New("usage")
 
-// command runs the program and returns its exit status: 1 if it failed, 2 if the command line is
-// invalid.
+// command runs the program and returns its exit status: 1 if it failed or was interrupted before it was
+// done, 2 if the command line is invalid.
 func command(ctx context.Context, args []string, out, log io.Writer) int {
 	for _, v := range verbs {
 		if len(args) == 0 || args[0] != v.name {
@@ -110,7 +110,13 @@ func command(ctx context.Context, args []string, out, log io.Writer) int {
 		case errors.Is(err, errUsage):
 			fmt.Fprintf(log, "cluster %s: %v\n", v.name, err)
 			return 2
-		case err != nil && ctx.Err() == nil:
+		case ctx.Err() != nil && errors.Is(err, context.Canceled):
+			if v.name == "run" || v.name == "status" { // which nothing else ends
+				return 0
+			}
+			err = errors.New("interrupted before it was done")
+		}
+		if err != nil {
 			fmt.Fprintf(log, "cluster %s: %v\n", v.name, err)
 			return 1
 		}
