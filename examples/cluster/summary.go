@@ -55,6 +55,8 @@ func (l *look) summary(last look) summary {
 	switch {
 	case l.settings.Paused:
 		s.state = "paused by the operator; continue with \"cluster resume\""
+	case len(l.members) == 0 && s.open == 0 && s.lag == 0:
+		s.state = "stopped: no process is alive, and nothing is left to fetch"
 	case len(l.members) == 0:
 		s.state = "stopped: no process is alive; start \"cluster run\""
 	case len(s.ownerless) > 0:
@@ -75,7 +77,7 @@ func short(names []string) string {
 
 func (s summary) write(out io.Writer, processes int) {
 	fmt.Fprintf(out, "crawl      %s\n", s.state)
-	fmt.Fprintf(out, "fetched    %d responses stored, %.1f per second\n", s.answers, s.rate)
+	fmt.Fprintf(out, "fetched    %d responses stored by the processes below, %.1f per second\n", s.answers, s.rate)
 	fmt.Fprintf(out, "frontier   %d URLs admitted, %d waiting, %d messages in flight\n",
 		s.admitted, s.open, s.lag)
 	fmt.Fprintf(out, "processes  %d alive, %s resident, %d partitions\n",
