@@ -109,7 +109,7 @@ func (c *Crawl) NewWorker(o WorkerOptions) (*Worker, error) {
 	}
 	w.member = engine.NewMember(c.Leases, engine.Options{
 		Name: o.Name, TTL: o.TTL, Parts: parts, Run: w.runner(),
-		Report: func() any { return w.Report() }, Rest: o.Rest,
+		Report: func() any { return w.Report() }, Rest: o.Rest, Longest: max(cmp.Or(c.Timeout, fetch.DefaultTimeout), 0),
 		Failed: func(c engine.Claim, err error) {
 			o.Log.Error("a partition has failed", "partition", c.Dest, "err", err)
 		},

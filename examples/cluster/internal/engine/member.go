@@ -40,6 +40,8 @@ type Options struct {
 	// Rest is how long the member takes no partitions of a module after one has failed because of
 	// this process, such as its disk; 0 means DefaultRest. Other members take them.
 	Rest time.Duration
+	// Longest is how long a partition may take to finish what it has begun, besides storing it; 0 means not at all.
+	Longest time.Duration
 	// Failed is told why a partition has ended; nil means that nobody is told. Several goroutines may
 	// call it.
 	Failed func(c Claim, err error)
@@ -381,7 +383,7 @@ func (m *Member) giveAway(module message.Module, n int) {
 	}
 }
 
-// quitGrace bounds the time for partitions to finish their work.
+// quitGrace bounds the time for partitions to store their work, once it is finished.
 const quitGrace = 10 * time.Second
 
 // quitAll ends all partitions: those that do not finish in time are aborted.
@@ -394,7 +396,7 @@ func (m *Member) quitAll(abort context.CancelFunc) {
 		all = append(all, o)
 	}
 	m.mu.Unlock()
-	late := time.AfterFunc(quitGrace, abort)
+	late := time.AfterFunc(m.opts.Longest+quitGrace, abort)
 	defer late.Stop()
 	for _, o := range all {
 		<-o.done
