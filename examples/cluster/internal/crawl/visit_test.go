@@ -69,12 +69,12 @@ func TestAnUnsentRequestIsNoVisit(t *testing.T) {
 	}{
 		{fetch.Error{Kind: fetch.Blocked}, scheduler.Outcome{Skipped: true}},
 		{fetch.Error{Kind: fetch.BadURL}, scheduler.Outcome{Skipped: true}},
-		{fetch.Error{Kind: fetch.BadURL, Attempts: 1}, scheduler.Outcome{}},
+		{fetch.Error{Kind: fetch.BadURL, Attempts: 1}, scheduler.Outcome{Unknown: true}},
 		{fetch.Error{Kind: fetch.Resolve, Err: &net.DNSError{Err: "no such host"}}, scheduler.Outcome{Skipped: true}},
 		{fetch.Error{Kind: fetch.Connect, Err: errors.New("x")}, scheduler.Outcome{Failed: true}},
 		{fetch.Error{Kind: fetch.HeadTimeout, Attempts: 1}, scheduler.Outcome{Failed: true}},
 		{fetch.Error{Kind: fetch.Canceled, Err: context.Canceled}, scheduler.Outcome{Skipped: true}},
-		{fetch.Error{Kind: fetch.Canceled, Err: context.Canceled, Attempts: 1}, scheduler.Outcome{}},
+		{fetch.Error{Kind: fetch.Canceled, Err: context.Canceled, Attempts: 1}, scheduler.Outcome{Unknown: true}},
 	} {
 		got := failure(time.Now(), fmt.Errorf("wrapped: %w", &tt.failed))
 		if !tt.want.Skipped {
