@@ -85,6 +85,7 @@ type capture struct {
 	version archive.Version
 	head    *warc.HTTP
 	kind    string    // the Content-Type
+	guessed bool      // there was none
 	body    io.Reader // without content coding
 	close   func()
 }
@@ -135,6 +136,7 @@ func (c *capture) findKind(fields []string) {
 	}
 	switch {
 	case media == "":
+		c.guessed = true
 		start := bufio.NewReaderSize(c.body, sniffLen)
 		c.body = start
 		seen, _ := start.Peek(sniffLen)
@@ -149,6 +151,30 @@ func (c *capture) findKind(fields []string) {
 		c.kind = media + "; charset=" + label
 	default:
 		c.kind = media
+	}
+}
+
+// loadedAs makes the Content-Type one with which a browser takes the response for what it loads. From a server
+// without nosniff, which the handler sends, it takes images and scripts of any type, and style sheets without one.
+func (c *capture) loadedAs(r *http.Request, own bool) {
+	kind, sub, _ := strings.Cut(c.media(), "/")
+	strict := strings.EqualFold(c.head.Get("X-Content-Type-Options"), "nosniff")
+	switch dest := r.Header.Get("Sec-Fetch-Dest"); {
+	case dest == "image" && kind != "image":
+		c.kind = "application/octet-stream"
+	case strict:
+	case dest == "style" && c.guessed:
+		c.kind = "text/css"
+	case dest == "script" && r.Header.Get("Sec-Fetch-Mode") == "no-cors": // modules need their type
+		_, params, found := strings.Cut(c.kind, ";")
+		foreign := !own && (c.isHTML() || isXML(c.media()) || strings.HasSuffix(sub, "json"))
+		switch {
+		case foreign, strings.HasSuffix(sub, "script"), kind == "image", kind == "audio", kind == "video", sub == "csv":
+		case found && !c.guessed:
+			c.kind = "text/javascript;" + params
+		default:
+			c.kind = "text/javascript"
+		}
 	}
 }
 

@@ -26,10 +26,10 @@
 // # What is changed in a page
 //
 // Pages and style sheets are served in UTF-8, everything else without content coding. Forms do nothing.
-// Without scripts, comments, scripts and event handlers are removed. Elements of other SVG files are missing:
-// browsers keep them from an origin of its own. A frame shows pages of more than 8 MiB and XML as their source,
-// SVG as an image, and no type that browsers save. Addresses built by scripts find only their own
-// site. If a body cannot be read to its end, the response breaks off; a page or a style sheet ends there. URLs
+// Without scripts, comments, scripts and event handlers are removed. Elements of other SVG files are missing, and
+// style sheets of a wrong type, which only pages in quirks mode have: browsers keep them from an origin of its own. A
+// frame shows pages of more than 8 MiB and XML as their source, SVG as an image, and no type that browsers save.
+// Addresses built by scripts find only their own site. If a body cannot be read to its end, the response breaks off; a page or a style sheet ends there. URLs
 // of more than 64 KiB, and style attributes and SVG styles of more than 1 MiB, are dropped.
 //
 // All requests together take up to 96 MiB to rewrite and compare pages, a sixth of them for small pages, besides

@@ -49,6 +49,7 @@ func (v *Handler) replay(w http.ResponseWriter, r *http.Request, tail string) {
 	if v.redirect(w, r, p, owner, c) {
 		return
 	}
+	c.loadedAs(r, owner == v.owner(p.url))
 	h := w.Header()
 	h.Set("Memento-Datetime", stamp(c.version.Time)) // RFC 7089, for tools that compare archives
 	h.Set("X-Archive-Status", strconv.Itoa(c.version.Status))
@@ -165,6 +166,7 @@ func (v *Handler) rewrite(w http.ResponseWriter, r *http.Request, p place, c *ca
 			v.absent(w, r, p, err) // erased while the request waited
 			return true
 		}
+		again.kind = c.kind
 		ok = v.rewriteWithin(w, r, p, again, links, room)
 		again.close()
 		giveBack()
@@ -177,6 +179,7 @@ func (v *Handler) rewrite(w http.ResponseWriter, r *http.Request, p place, c *ca
 		v.absent(w, r, p, err)
 		return true
 	}
+	again.kind = c.kind
 	*c = *again
 	return false
 }

@@ -1,0 +1,40 @@
+package replay
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Old servers name many types wrongly. Browsers look at the bytes of an image, and run a script of any type, but
+// not where they are told nosniff, as the handler does, or in an origin of its own.
+func TestTypesByWhatLoadsThem(t *testing.T) {
+	const root, other = "http://a.example/", "http://b.example/"
+	for _, test := range []struct{ dest, fields, url, want string }{
+		{"image", "Content-Type: text/plain", root, "application/octet-stream"},
+		{"image", "Content-Type: text/html", root, "application/octet-stream"},
+		{"image", "Content-Type: image/png", root, "image/png"},
+		{"image", "Content-Type: text/xml\nX-Content-Type-Options: nosniff", root, "application/octet-stream"},
+		{"style", "Server: x", root, "text/css; charset=utf-8"},
+		{"style", "Content-Type: */*", other, "text/css; charset=utf-8"},
+		{"style", "Content-Type: text/plain", root, "text/plain"},
+		{"style", "X-Content-Type-Options: nosniff", root, "text/plain; charset=utf-8"},
+		{"script", "Server: x", other, "text/javascript"},
+		{"script", "Content-Type: text/plain; charset=koi8-r", other, "text/javascript; charset=koi8-r"},
+		{"script", "Content-Type: text/html", root, "text/javascript"},
+		{"script", "Content-Type: application/json", other, "application/json"},
+		{"script", "Content-Type: application/x-javascript", root, "application/x-javascript"},
+		{"script", "Content-Type: text/plain\nX-Content-Type-Options: nosniff", root, "text/plain"},
+		{"iframe", "Content-Type: text/plain", root, "text/plain"},
+		{"", "Content-Type: text/plain", root, "text/plain"},
+	} {
+		v := New(archiveOf(t, visit{test.url, monday, http.StatusOK, test.fields, "a{b:url(c)}"}), Options{Scripts: true})
+		address := v.replayAddress(v.owner(placeOf(t, monday, root).url), placeOf(t, monday, test.url))
+		w := ask(t, v, address, "Sec-Fetch-Dest", test.dest, "Sec-Fetch-Mode", "no-cors")
+		require.Equal(t, test.want, w.Header().Get("Content-Type"), "%+v", test)
+		if test.want == "text/css; charset=utf-8" {
+			require.Contains(t, w.Body.String(), replayPath)
+		}
+	}
+}
