@@ -85,6 +85,9 @@ func (p *pageRewriter) attribute(element string, a attribute) (attribute, bool) 
 	case picture:
 		a.value, ok = p.links.rewrite(a.value, asImage)
 	case document:
+		if element == "script" && p.links.scripts && isPlainData(a.value) {
+			return a, true // it runs like the text of an element
+		}
 		if a.value, ok = p.links.rewrite(a.value, asDocument); !ok && element == "script" {
 			a.value, ok = nowhere, true // without it, the text of the element would run
 		}

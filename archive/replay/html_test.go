@@ -162,7 +162,7 @@ func TestPagesWithScripts(t *testing.T) {
 			`a<script type=SpeculationRules>{"prefetch":[]}</script>b`, `a</script>b`},
 		{"a handler is kept", `<p onclick="a()">`, `<p onclick="a()">`},
 		{"the text of a script with a source does not run", `<script src="">x()</script><script src="data:,y()">z()</script>`,
-			`<script src="data:,">x()</script><script src="data:,">z()</script>`},
+			`<script src="data:,">x()</script><script src="data:,y()">z()</script>`},
 		{"a comment is kept", `<!--x-->`, `<!--x-->`},
 		{"a script makes a style sheet", `<link rel=preload as=Style href=x onload="this.rel='stylesheet'"><link rel=preload as=image href=x>`,
 			`<link rel="preload" as="Style" href="` + d + `x" onload="this.rel='stylesheet'">`},

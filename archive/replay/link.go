@@ -108,7 +108,10 @@ func isPassive(path string) bool {
 		return false
 	}
 	media, _, _ = strings.Cut(media, ";")
-	for _, kind := range []string{"image/", "font/", "audio/", "video/", "application/font-",
+	if media == "" {
+		return true // plain text, but an image if it is used as one
+	}
+	for _, kind := range []string{"image/", "img/", "font/", "audio/", "video/", "application/font-",
 		"application/x-font-", "application/vnd.ms-fontobject", "application/octet-stream"} {
 		if strings.HasPrefix(media, kind) {
 			return true

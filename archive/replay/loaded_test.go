@@ -2,6 +2,7 @@ package replay
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -35,6 +36,27 @@ func TestTypesByWhatLoadsThem(t *testing.T) {
 		require.Equal(t, test.want, w.Header().Get("Content-Type"), "%+v", test)
 		if test.want == "text/css; charset=utf-8" {
 			require.Contains(t, w.Body.String(), replayPath)
+		}
+	}
+}
+
+// Caches of today put scripts into data: URLs, and images of old pages have odd types, or none, in theirs.
+func TestDataOfAPage(t *testing.T) {
+	const script = `data:text/javascript;base64,eA==`
+	for markup, want := range map[string][2]bool{ // kept without scripts, and with them
+		`<script src="` + script + `">`:         {false, true},
+		`<img src="data:img/gif;base64,R0lG">`:  {true, true},
+		`<img src="data:;base64,R0lG">`:         {true, true},
+		`<img src="data:text/html,x">`:          {false, false},
+		`<iframe src="` + script + `">`:         {false, false},
+		`<iframe src="data:,x">`:                {false, false},
+		`<link rel=stylesheet href="data:,x">`:  {false, false},
+		`<p style="background:url(data:;a,b)">`: {true, true},
+	} {
+		for i, scripts := range []bool{false, true} {
+			l := testLinker(home)
+			l.scripts = scripts
+			require.Equal(t, want[i], strings.Contains(strings.ReplaceAll(string(rewrittenHTML([]byte(markup), l)), nowhere+`"`, ""), "data:"), markup)
 		}
 	}
 }
