@@ -20,7 +20,7 @@ type serving struct {
 func (s *serving) flags(fs *flag.FlagSet) {
 	fs.StringVar(&s.listen, "listen", "127.0.0.1:8077", "`address` to serve at")
 	fs.StringVar(&s.names, "names", "", "`hosts` by which browsers may address the server, separated by commas; "+
-		"localhost and loopback addresses are always allowed")
+		"localhost, loopback addresses and that of -listen are always allowed")
 	fs.BoolVar(&s.scripts, "scripts", false, "let archived pages run their scripts, in a sandbox; "+
 		"they can read the archived pages of their own site, and leak them: no browser blocks WebRTC and preconnect")
 }
@@ -32,7 +32,7 @@ func (s *serving) run(ctx context.Context, in call) error {
 		if err != nil {
 			return err
 		}
-		server := newServer(replay.New(a, replay.Options{Scripts: s.scripts, Hosts: hostNames(s.names)}))
+		server := newServer(s.handler(a))
 		stop := context.AfterFunc(ctx, func() { _ = server.Close() })
 		defer stop()
 		fmt.Fprintf(in.out, "the archive of %s: http://%s/\n", in.dir, l.Addr())
@@ -41,4 +41,8 @@ func (s *serving) run(ctx context.Context, in call) error {
 		}
 		return nil
 	})
+}
+
+func (s *serving) handler(a *archive.Archive) http.Handler {
+	return replay.New(a, replay.Options{Scripts: s.scripts, Hosts: append(ownNames(s.listen), hostNames(s.names)...)})
 }

@@ -72,6 +72,7 @@ func (c *Crawl) StatusHandler(addr string) http.Handler {
 // this machine.
 func ownNames(listen string) []string {
 	own, _, _ := net.SplitHostPort(listen)
+	own = cmp.Or(own, "::")
 	names := []string{own}
 	if addr, err := netip.ParseAddr(own); err == nil && addr.IsUnspecified() {
 		addrs, _ := net.InterfaceAddrs() // without them, -listen-names has to have them
