@@ -268,15 +268,19 @@ func (s *sheetRewriter) word(name string) {
 		s.out.WriteString("url(")
 		return
 	}
-	ref := s.bareURL()
+	ref, ok := s.bareURL()
+	if !ok {
+		s.out.WriteString(`url("` + nowhere + `")!`) // as invalid: an earlier declaration counts
+		return
+	}
 	s.out.WriteString("url(")
 	s.writeText(s.mapped(ref))
 	s.out.WriteByte(')')
 }
 
 // bareURL reads a URL without quotes and the closing parenthesis, or the end of the sheet, which
-// closes everything. A URL with an invalid character is ignored.
-func (s *sheetRewriter) bareURL() string {
+// closes everything. It is false if the URL has an invalid character.
+func (s *sheetRewriter) bareURL() (url string, ok bool) {
 	var ref strings.Builder
 	bad := false
 	for s.at < len(s.in) && s.in[s.at] != ')' {
@@ -296,10 +300,7 @@ func (s *sheetRewriter) bareURL() string {
 		s.at++
 	}
 	s.at = min(s.at+1, len(s.in))
-	if bad {
-		return nowhere
-	}
-	return ref.String()
+	return ref.String(), !bad
 }
 
 func (s *sheetRewriter) skipSpace() {
