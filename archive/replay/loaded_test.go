@@ -60,3 +60,20 @@ func TestDataOfAPage(t *testing.T) {
 		}
 	}
 }
+
+// In XML, CDATA is text, scripts and styles have entities, and </br> is no second line break.
+func TestTextOfXHTML(t *testing.T) {
+	const url = "http://a.example/"
+	for page, want := range map[string]string{
+		`<p><![CDATA[a < b > c &amp;]]> &amp; d</p>`:        `<p>a &lt; b &gt; c &amp;amp; &amp; d</p>`,
+		`<style> <![CDATA[ b>c{d:e} ]]> </style>f`:          `<style>  b>c{d:e}  </style>f`,
+		`<style>b&gt;c{d:e}</style><p>&gt;</p>`:             `<style>b>c{d:e}</style><p>&gt;</p>`,
+		`<script>//<![CDATA[` + "\nx<y&&z//]]>\n</script>a": `a`,
+		`a<br></br>b<hr/>c<img alt="d"></img>`:              `a<br>b<hr />c<img alt="d">`,
+	} {
+		v := New(archiveOf(t, typed(monday, url, "application/xhtml+xml; charset=utf-8", page)), Options{})
+		body := ask(t, v, v.replayOf(monday, url), "Sec-Fetch-Dest", "iframe").Body.String()
+		require.Equal(t, want, body, page)
+	}
+	require.Equal(t, "<script>x<y&&z</script>", string(asHTML([]byte("<script>x&lt;y&amp;&amp;z</script>"), "application/xhtml+xml")))
+}
