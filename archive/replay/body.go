@@ -159,7 +159,14 @@ func (c *capture) findKind(fields []string) {
 func (c *capture) loadedAs(r *http.Request, own bool) {
 	kind, sub, _ := strings.Cut(c.media(), "/")
 	strict := strings.EqualFold(c.head.Get("X-Content-Type-Options"), "nosniff")
-	switch dest := r.Header.Get("Sec-Fetch-Dest"); {
+	dest := r.Header.Get("Sec-Fetch-Dest")
+	switch accepted := r.Header.Get("Accept"); { // over plain HTTP browsers say no more
+	case dest == "" && strings.HasPrefix(accepted, "image/"):
+		dest = "image"
+	case dest == "" && strings.HasPrefix(accepted, "text/css"):
+		dest = "style"
+	}
+	switch {
 	case dest == "image" && kind != "image":
 		c.kind = "application/octet-stream"
 	case strict:

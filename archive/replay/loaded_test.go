@@ -34,6 +34,10 @@ func TestTypesByWhatLoadsThem(t *testing.T) {
 		address := v.replayAddress(v.owner(placeOf(t, monday, root).url), placeOf(t, monday, test.url))
 		w := ask(t, v, address, "Sec-Fetch-Dest", test.dest, "Sec-Fetch-Mode", "no-cors")
 		require.Equal(t, test.want, w.Header().Get("Content-Type"), "%+v", test)
+		accepted := map[string]string{"image": "image/avif,image/*,*/*;q=0.8", "style": "text/css,*/*;q=0.1"}[test.dest]
+		if accepted != "" { // without Sec-Fetch-Dest
+			require.Equal(t, test.want, ask(t, v, address, "Accept", accepted).Header().Get("Content-Type"), "%+v", test)
+		}
 		if test.want == "text/css; charset=utf-8" {
 			require.Contains(t, w.Body.String(), replayPath)
 		}
