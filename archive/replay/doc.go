@@ -25,17 +25,17 @@
 //
 // # What is changed in a page
 //
-// Pages and style sheets are served in UTF-8, everything else without content coding. Forms do nothing.
-// Without scripts, comments, scripts and event handlers are removed. Elements of other SVG files are missing, and
-// style sheets of a wrong type, which only pages in quirks mode have: browsers keep them from an origin of its own. A
-// frame shows pages of more than 8 MiB and XML as their source, SVG as an image, and no type that browsers save.
-// Addresses built by scripts find only their own site. If a body cannot be read to its end, the response breaks off; a page or a style sheet ends there. URLs
-// of more than 64 KiB, and style attributes and SVG styles of more than 1 MiB, are dropped.
+// Pages and style sheets are served in UTF-8, everything else without content coding, and what is loaded as an image
+// or a script with a type that browsers take. Forms do nothing; a link in a frameset opens its page alone. Without
+// scripts, comments, scripts and event handlers are removed. Elements of other SVG files are missing, and style sheets
+// of a wrong type in pages without DOCTYPE: browsers keep them from an origin of its own. A frame shows pages of more
+// than 8 MiB and XML as their source, SVG as an image, and no type that browsers save. Addresses built by scripts find
+// only their own site. If a body cannot be read to its end, the response breaks off; a page or a style sheet ends
+// there. URLs of more than 64 KiB, and style attributes and SVG styles of more than 1 MiB, are dropped.
 //
 // All requests together take up to 96 MiB to rewrite and compare pages, a sixth of them for small pages, besides
 // what decoding takes. Further ones wait. One that is not read within 30 seconds is cut off; without a
 // WriteTimeout, so is a file of which nothing is read for 10 minutes. A timeline takes a kilobyte a version.
 //
-// It has no login and no encryption. To serve other computers, put it behind a proxy with both, which passes
-// the Host field on.
+// It has no login and no encryption. To serve other computers, put it behind a proxy with both that keeps Host.
 package replay
