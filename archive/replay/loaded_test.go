@@ -80,4 +80,6 @@ func TestTextOfXHTML(t *testing.T) {
 		require.Equal(t, want, body, page)
 	}
 	require.Equal(t, "<script>x<y&&z</script>", string(asHTML([]byte("<script>x&lt;y&amp;&amp;z</script>"), "application/xhtml+xml")))
+	hostile := "<p><![CDATA[" + strings.Repeat("&", 1<<20) + "]]>"
+	require.Less(t, len(asHTML([]byte(hostile), "application/xhtml+xml")), 3<<20)
 }

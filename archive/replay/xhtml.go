@@ -30,7 +30,7 @@ func asHTML(page []byte, kind string) []byte {
 		switch {
 		case marked && code:
 			_, _ = cdata.WriteString(&out, string(tag))
-		case marked:
+		case marked && out.Len()+5*len(tag) <= 2*len(page)+4096: // an ampersand takes five bytes
 			_, _ = inText.WriteString(&out, cdata.Replace(string(tag)))
 		case kind == html.TextToken && code:
 			out.WriteString(html.UnescapeString(string(tag)))
