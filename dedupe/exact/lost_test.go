@@ -1,9 +1,11 @@
 package exact
 
 import (
+	"errors"
 	"fmt"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -79,7 +81,8 @@ type sectorFS struct {
 	*vfs.Mem
 	bad  bool
 	at   int64
-	size int64 // of what is unreadable; 0 means 1
+	size int64         // of what is unreadable; 0 means 1
+	slow time.Duration // how long it tries
 }
 
 func (fs *sectorFS) Create(name string) (vfs.File, error) {
@@ -95,6 +98,7 @@ type sectorFile struct {
 
 func (f sectorFile) ReadAt(b []byte, at int64) (int, error) {
 	if f.fs.bad && f.pile && at < f.fs.at+max(1, f.fs.size) && at+int64(len(b)) > f.fs.at {
+		time.Sleep(f.fs.slow)
 		return 0, syscall.EIO
 	}
 	return f.File.ReadAt(b, at)
@@ -173,6 +177,24 @@ func TestUnreadableArea(t *testing.T) {
 	const item = 4 + 1 + len("https://example.com/9999")
 	require.InDelta(t, 20000-300_000/item, float64(s.Stats().URLs), 200)
 	require.NoError(t, s.Close())
+}
+
+// TestSlowBadSector: a disk tries for long to read a bad sector. The read of many items that is under way when the
+// minute ends does not cost those before the sector.
+func TestSlowBadSector(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fs := &sectorFS{Mem: vfs.NewMem(), bad: true, at: 300_000, slow: 40 * time.Second}
+		s, err := open(fs, Options{Memory: MinMemory})
+		require.NoError(t, err)
+		deferMany(t, s, 20000)
+		for err = s.Merge(); errors.Is(err, syscall.EIO); {
+			err = s.Merge()
+		}
+		require.ErrorIs(t, err, ErrCorrupt)
+		require.NoError(t, s.Merge())
+		require.EqualValues(t, 19999, s.Stats().URLs)
+		require.NoError(t, s.Close())
+	})
 }
 
 // TestUnreadablePileForAMoment loses nothing.

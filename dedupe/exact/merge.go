@@ -241,7 +241,7 @@ items:
 				err = durable.Corrupt(m.items.name, place, "not what was written")
 			}
 		}
-		if errors.Is(err, syscall.EIO) && m.givesUp() {
+		if errors.Is(err, syscall.EIO) && m.items.window.ahead == 0 {
 			err = durable.Corrupt(m.items.name, place, "the disk cannot read this")
 		}
 		switch {
