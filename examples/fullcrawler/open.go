@@ -172,7 +172,7 @@ func (c *crawler) openScheduler() error {
 		c.Warn("%s: %v: all other hosts get the usual delay", c.file(cockpit.StateName), err)
 	}
 	for host, reason := range c.Polite.Queue.Reasons() {
-		if wait := time.Until(reason.Until); wait > 0 && (reason.Rule == stage.AskedToWait || reason.Failures > 0 && c.Hosts.Known(host) > 0) {
+		if wait := time.Until(reason.Until); wait > 0 && reason.Rule == stage.AskedToWait {
 			c.Hosts.Visited(host, 0, c.Clock.Now().Add(c.Clock.Shown(wait)))
 		}
 	}

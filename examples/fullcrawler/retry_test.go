@@ -15,6 +15,7 @@ import (
 
 	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
 	"github.com/spinneret-go/spinneret/examples/fullcrawler/cockpit"
+	"github.com/spinneret-go/spinneret/revisit"
 )
 
 // TestAResumedCrawlDoesNotWaitForHours: what a server has asked for in an earlier run decides whether to
@@ -187,4 +188,30 @@ func TestWhatTheArchiveLacksIsFetchedAgain(t *testing.T) {
 			require.Equal(t, 2, whole, "once again")
 		})
 	}
+}
+
+// TestAHostThatWasDown for days is visited by short crawls once it is up: each of them ends before the back-off of
+// that many failures would.
+func TestAHostThatWasDown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var down atomic.Bool
+		site := &fakeSite{addr: loopback, serve: func(http.ResponseWriter, *http.Request) {
+			if down.Load() {
+				panic(http.ErrAbortHandler)
+			}
+		}}
+		cfg := siteConfig(t, "http://a.test/")
+		cfg.Policy, cfg.Wait = revisit.Every(day), 3*time.Minute
+		web := site.network(t, "127.9.9.9")
+		for n := range 14 {
+			down.Store(0 < n && n < 7)
+			before := len(site.requested(""))
+			crawlSite(t, cfg, web)
+			require.Greater(t, len(site.requested("")), before, n)
+			time.Sleep(day + time.Hour)
+			if n == 7 {
+				time.Sleep(7 * day) // its page is retried then
+			}
+		}
+	})
 }

@@ -45,7 +45,7 @@ func PagesOptions(cfg Config, clock stage.Clock) satstore.Options {
 // Politeness returns the options of politeness.
 func (c *Config) Politeness() stage.PolitenessOptions {
 	o := stage.PolitenessOptions{
-		Delay: c.Delay, Backoff: c.Backoff, Group: c.Group,
+		Delay: c.Delay, Backoff: c.Backoff, Patience: c.Wait, Group: c.Group,
 		Shared: stage.NewSharedAddrs(c.Shared),
 	}
 	if c.OverrideFile != "" {

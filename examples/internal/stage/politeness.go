@@ -25,6 +25,7 @@ const maxSpared = 4
 type PolitenessOptions struct {
 	Delay     time.Duration            // between two requests to a host or address; 0 means none
 	Backoff   time.Duration            // after a first failure; 0 means the scheduler's default
+	Patience  time.Duration            // of a crawl that resumes: longer back-offs, of earlier failures, are forgotten; 0 means all are
 	Overrides *Overrides               // for single hosts; nil means none, now and later
 	Group     func(host string) string // of hosts that share a delay; nil means none
 	Shared    *SharedAddrs             // addresses without a delay; nil means none

@@ -1,8 +1,10 @@
 package stage
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"math"
 	"net/netip"
 	"time"
 
@@ -52,7 +54,8 @@ func (p *Politeness) Save(to *Journal) error {
 
 // Restore restores the state of an earlier queue. If the state is damaged, it restores the entries
 // before the damage. In any case, even without a state, hosts count as just visited: the visits
-// before a crash are not recorded.
+// before a crash are not recorded. So a back-off begins again, and failures that make it longer than
+// Patience are forgotten: a short crawl would end before it, however often it is resumed.
 func (p *Politeness) Restore(state []byte) error {
 	now := time.Now() // one for all, as each new time costs a look at all hosts
 	if err := p.Queue.Restore(scheduler.Entry{}, now); err != nil {
@@ -65,7 +68,12 @@ func (p *Politeness) Restore(state []byte) error {
 			latest[ownerOf(entry)] = entry
 		}
 	}
+	most := 0
+	for backoff := cmp.Or(p.Backoff, max(scheduler.DefaultBackoff, 2*p.Delay)); most < math.MaxUint8 && backoff+backoff/10 <= p.Patience; most++ {
+		backoff *= 2
+	}
 	for _, entry := range latest {
+		entry.Failures = min(entry.Failures, most)
 		if err := p.Queue.Restore(entry, now); err != nil {
 			return err
 		}
