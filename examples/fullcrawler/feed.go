@@ -354,10 +354,14 @@ func (c *crawler) recheck(it stage.Item, due bool) {
 	}
 }
 
-// relink checks the links of a page again, in the archive. If it cannot, Relink stays, and only a visit can
-// tell.
+// relink checks the links of a page again, in the archive. If it cannot, as when the last visit failed, Relink
+// stays, and only a visit can tell.
 func (c *crawler) relink(it stage.Item) (done bool) {
-	done = c.archived.With(c.ending, it.URL, func(resp *fetch.Response) { c.links(it, resp) })
+	c.archived.With(c.ending, it.URL, func(resp *fetch.Response) {
+		if done = stage.FateOf(resp).Retry() == 0; done {
+			c.links(it, resp)
+		}
+	})
 	it.Visit.State.Relink = !done
 	return done
 }

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -21,6 +22,7 @@ import (
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 	"github.com/spinneret-go/spinneret/fetch/webtest"
 	"github.com/spinneret-go/spinneret/internal/memnet"
+	"github.com/spinneret-go/spinneret/revisit"
 )
 
 // deny gives cfg a deny list.
@@ -301,5 +303,36 @@ func TestALostLogEndsNoCrawl(t *testing.T) {
 		text, err := os.ReadFile(cfg.LogFile)
 		require.NoError(t, err)
 		require.Contains(t, string(text), "reloaded")
+	})
+}
+
+// TestWiderFiltersWhileAPageFails: its links are checked again when it is back, as the archive has an error last.
+func TestWiderFiltersWhileAPageFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var fails atomic.Bool
+		site := &fakeSite{addr: loopback, serve: func(w http.ResponseWriter, r *http.Request) {
+			switch {
+			case r.URL.Path == "/robots.txt", fails.Load():
+				http.NotFound(w, r)
+			case r.URL.Path == "/":
+				w.Header().Set("Content-Type", "text/html")
+				fmt.Fprint(w, "<a href=/private/1>x</a>")
+			}
+		}}
+		cfg := siteConfig(t, "http://a.test/")
+		cfg.Policy = revisit.Every(day)
+		deny(t, &cfg, "http://a.test/private/")
+		web := site.network(t, "127.9.9.9")
+		for _, down := range []bool{false, true, true} {
+			if fails.Swap(down) && down {
+				deny(t, &cfg)
+			}
+			crawlSite(t, cfg, web)
+			require.Empty(t, site.requested("/private"))
+			time.Sleep(3 * day)
+		}
+		fails.Store(false)
+		crawlSite(t, cfg, web)
+		require.Len(t, site.requested("/private"), 1)
 	})
 }
