@@ -2,6 +2,7 @@ package stage
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -32,8 +33,8 @@ type Override struct {
 }
 
 // Reload reads the file again. Each line has a host, followed by any of delay=DURATION,
-// depth=NUMBER, pages=NUMBER and off, which hosts below cannot undo. A # begins a comment. After
-// an error the old settings remain.
+// depth=NUMBER, pages=NUMBER and off, which hosts below cannot undo. What the line of a host does not
+// set, that of the nearest host above does. A # begins a comment. After an error the old settings remain.
 func (o *Overrides) Reload(r io.Reader) error {
 	hosts, lines := map[string]Override{}, bufio.NewScanner(r)
 	for n := 1; lines.Scan(); n++ {
@@ -62,13 +63,22 @@ func (o *Overrides) Reload(r io.Reader) error {
 		return err
 	}
 	for host, override := range hosts {
-		for _, above, dot := strings.Cut(host, "."); dot && !override.Off; _, above, dot = strings.Cut(above, ".") {
-			override.Off = hosts[above].Off
+		for _, above, dot := strings.Cut(host, "."); dot; _, above, dot = strings.Cut(above, ".") {
+			override = override.below(hosts[above])
 		}
 		hosts[host] = override
 	}
 	o.hosts.Store(&hosts)
 	return nil
+}
+
+// below returns the settings of a host below another one, whose settings hold for it, too, if it has no others.
+func (o Override) below(above Override) Override {
+	o.Delay = cmp.Or(o.Delay, above.Delay)
+	o.MaxDepth = cmp.Or(o.MaxDepth, above.MaxDepth)
+	o.MaxPages = cmp.Or(o.MaxPages, above.MaxPages)
+	o.Off = o.Off || above.Off
+	return o
 }
 
 func (o *Override) set(field string) (err error) {
@@ -107,16 +117,15 @@ func (o *Overrides) Of(host string) Override {
 	return override
 }
 
-// Lines returns the settings that may keep a page from being fetched, and those that take their place for
-// hosts below, in order. Each begins with the host.
+// Lines returns the lines of hosts of which settings may keep a page from being fetched, in order. Each begins with
+// the host.
 func (o *Overrides) Lines() (lines []string) {
 	if o == nil || o.hosts.Load() == nil {
 		return nil
 	}
 	hosts := *o.hosts.Load()
 	for _, host := range slices.Sorted(maps.Keys(hosts)) {
-		_, domain, _ := strings.Cut(host, ".")
-		if above, _ := ForHost(hosts, domain); hosts[host].limits() || above.limits() {
+		if hosts[host].limits() {
 			lines = append(lines, hosts[host].text)
 		}
 	}

@@ -3,6 +3,7 @@ package stage
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -19,7 +20,7 @@ func TestOverridesNameHostsInAnySpelling(t *testing.T) {
 		require.True(t, o.Of(host).Off, host)
 	}
 	require.False(t, o.Of("test").Off)
-	require.Contains(t, o.Lines(), "www.parent.test delay=1m", "it takes the place of what would hold otherwise")
+	require.Contains(t, o.Lines(), "www.parent.test delay=1m", "it is off, too")
 	require.Contains(t, o.Lines(), "xn--mller-kva.test off")
 	for _, line := range []string{
 		"*.wild.test off", ".wild.test off", "http://url.test/ off", "a.test:80 off", "a.test off\nA.test delay=1s",
@@ -27,4 +28,20 @@ func TestOverridesNameHostsInAnySpelling(t *testing.T) {
 		require.Error(t, o.Reload(strings.NewReader(line)), line)
 	}
 	require.True(t, o.Of("dot.test").Off, "the old settings remain")
+}
+
+// TestOverridesHoldForHostsBelow that have lines of their own: an owner who asks for a longer delay gets it everywhere.
+func TestOverridesHoldForHostsBelow(t *testing.T) {
+	var o Overrides
+	require.NoError(t, o.Reload(strings.NewReader(
+		"shop.test delay=30s pages=9\nwww.shop.test depth=3\na.www.shop.test delay=7s")))
+	for host, want := range map[string]Override{
+		"shop.test": {Delay: 30 * time.Second, MaxPages: 9}, "www.shop.test": {Delay: 30 * time.Second, MaxPages: 9, MaxDepth: 3},
+		"b.a.www.shop.test": {Delay: 7 * time.Second, MaxPages: 9, MaxDepth: 3}, "test": {},
+	} {
+		got := o.Of(host)
+		got.text = ""
+		require.Equal(t, want, got, host)
+	}
+	require.Len(t, o.Lines(), 3)
 }
