@@ -5,8 +5,11 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -278,4 +281,23 @@ func TestRepairOfTheLedger(t *testing.T) {
 	status, output := run(t, append([]string{"erase", "-out", cfg.Out}, toErase...)...)
 	require.Zero(t, status, output)
 	require.Equal(t, []string{cockpit.ErasedName}, naming(t, cfg.Out, "xq7"))
+}
+
+// TestRepairOnAFullDisk keeps the hosts that the operator has paused.
+func TestRepairOnAFullDisk(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no limit on file sizes on this system")
+	}
+	cfg, _ := crawlForgettable(t)
+	data, err := stage.AppendEntries(nil, slices.Values([]string{"a.test", strings.Repeat("b", 200) + ".test"}))
+	require.NoError(t, err)
+	file := filepath.Join(cfg.Out, cockpit.PausedName)
+	require.NoError(t, os.WriteFile(file, data[:len(data)-1], 0o600))
+	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestAFullDiskIsNoDamage$")
+	child.Env = append(os.Environ(), "ON_A_FULL_DISK=repair -out "+cfg.Out)
+	out, err := child.CombinedOutput()
+	require.Error(t, err, "%s", out)
+	status, output := run(t, "repair", "-out", cfg.Out)
+	require.Zero(t, status, output)
+	require.Contains(t, output, "paused.state     set aside as paused.state.damaged: what precedes the damage is kept (2)")
 }

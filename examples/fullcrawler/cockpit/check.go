@@ -272,7 +272,8 @@ func setAside(file, name, loss string, say sayer) error {
 	return err
 }
 
-// repairEntries keeps the entries before the damage, as a crawl would.
+// repairEntries keeps the entries before the damage, as a crawl would. A kill or a full disk at any moment leaves
+// them: without the file, hosts that the operator has paused would be visited.
 func repairEntries(p part, dir string, say sayer) error {
 	path := filepath.Join(dir, p.name)
 	data, err := os.ReadFile(path)
@@ -285,11 +286,14 @@ func repairEntries(p part, dir string, say sayer) error {
 			kept = append(kept, entry)
 		}
 	}
-	loss := fmt.Sprintf("what precedes the damage is kept (%d); for others, %s", len(kept), p.loss)
-	if err := setAside(path, p.name, loss, say); err != nil {
-		return err
+	aside, err := stage.SetCopyAside(path, data)
+	if err == nil {
+		err = writeEntries(path, slices.Values(kept))
 	}
-	return writeEntries(path, slices.Values(kept))
+	if err == nil {
+		say(p.name, "set aside as %s: what precedes the damage is kept (%d); for others, %s", filepath.Base(aside), len(kept), p.loss)
+	}
+	return err
 }
 
 // repairPages keeps the pages that can be read, and rebuilds the set of URLs from them. The next
