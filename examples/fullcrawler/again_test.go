@@ -342,3 +342,33 @@ func TestAFarLinkToANearPage(t *testing.T) {
 		require.Len(t, site.requested("h1.test/page"), 1)
 	})
 }
+
+// TestALargerMaxBody: what was cut is requested in full, but not again and again what is still too long.
+func TestALargerMaxBody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		full := 0
+		site := &fakeSite{addr: loopback, serve: func(w http.ResponseWriter, r *http.Request) {
+			switch {
+			case r.URL.Path == "/robots.txt":
+				http.NotFound(w, r)
+			case r.URL.Path == "/" && r.Header.Get("If-None-Match") != "":
+				w.WriteHeader(http.StatusNotModified)
+			case r.URL.Path == "/":
+				full++
+				w.Header().Set("Content-Type", "text/html")
+				w.Header().Set("Etag", `"1"`)
+				fmt.Fprint(w, strings.Repeat("x ", 5000), "<a href=/behind>x</a>")
+			}
+		}}
+		cfg := siteConfig(t, "http://a.test/")
+		cfg.Policy = revisit.Every(day)
+		web := site.network(t, "127.9.9.9")
+		for n, most := range []int64{4000, 4000, 8000, 8000, 1 << 20, 1 << 20} {
+			cfg.MaxBody = most
+			crawlSite(t, cfg, web)
+			require.Equal(t, 1+n/2, full)
+			time.Sleep(day + time.Hour)
+		}
+		require.NotEmpty(t, site.requested("/behind"))
+	})
+}

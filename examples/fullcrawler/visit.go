@@ -174,8 +174,8 @@ func (c *crawler) visitPage(
 	ctx context.Context, it stage.Item, addr netip.Addr,
 ) (page bool, o scheduler.Outcome) {
 	known := it.Visit.State.Validators
-	if it.Visit.State.Relink || it.Sitemap != nil && it.Visit.State.Failures > 0 || known != (fetch.Validators{}) && !c.archived.Has(it.URL) {
-		known = fetch.Validators{} // "not modified" would come without links, or without what the archive has lost
+	if it.Visit.State.Relink || it.Sitemap != nil && it.Visit.State.Failures > 0 || known != (fetch.Validators{}) && !c.archived.Has(ctx, it.URL) {
+		known = fetch.Validators{} // "not modified" would come without links, or without what the archive lacks
 	}
 	resp, given := c.get(ctx, it, addr, known)
 	if resp == nil {

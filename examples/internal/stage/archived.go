@@ -12,16 +12,20 @@ import (
 // An Archived is a client that gets pages from an archive instead of servers, with the same limits
 // and the same decoding. Its methods are safe for concurrent use.
 type Archived struct {
-	store  *archive.Archive
-	client *fetch.Client
+	store   *archive.Archive
+	client  *fetch.Client
+	maxBody int64
 }
 
 // NewArchived returns a client with some of the options. A nil archive has no page.
 func NewArchived(store *archive.Archive, o fetch.Options) (*Archived, error) {
-	a := &Archived{store: store}
+	a := &Archived{store: store, maxBody: o.MaxBody}
+	if o.MaxMemory > 0 {
+		a.maxBody = min(a.maxBody, o.MaxMemory/4) // at which a client cuts it, too
+	}
 	var err error
 	a.client, err = fetch.New(fetch.Options{
-		UserAgent: o.UserAgent, Reach: o.Reach, MaxBody: o.MaxBody,
+		UserAgent: o.UserAgent, Reach: o.Reach, MaxBody: o.MaxBody, MaxMemory: o.MaxMemory,
 		Wrap: func(http.RoundTripper) http.RoundTripper { return archived{store} },
 	})
 	return a, err
@@ -41,13 +45,19 @@ func (a *Archived) With(ctx context.Context, url string, use func(*fetch.Respons
 	return true
 }
 
-// Has reports whether the archive, if there is one, has the content of a page.
-func (a *Archived) Has(url string) bool {
+// Has reports whether the archive, if there is one, has the content of a page, as far as the limits allow: it may
+// have been cut at lower ones.
+func (a *Archived) Has(ctx context.Context, url string) bool {
 	if a.store == nil {
 		return true
 	}
 	version, err := a.store.At(url, time.Now())
-	return err == nil && version.Content != (archive.Location{})
+	if err != nil || version.Content == (archive.Location{}) || !version.Truncated {
+		return err == nil && version.Content != (archive.Location{})
+	}
+	all := false
+	a.With(ctx, url, func(resp *fetch.Response) { all = int64(len(resp.Raw)) >= a.maxBody })
+	return all
 }
 
 // archived answers requests with the latest versions in an archive. Its methods are safe for
