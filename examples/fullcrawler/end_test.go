@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -315,4 +316,28 @@ func TestBarredPagesDelayNoEnd(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestTheSummaryOfUnchangedPages does not say that none was due.
+func TestTheSummaryOfUnchangedPages(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := &fakeSite{addr: loopback, serve: func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/robots.txt" {
+				http.NotFound(w, r)
+			}
+		}}
+		cfg := siteConfig(t, "http://a.test/")
+		cfg.Policy = revisit.Every(day)
+		web := site.network(t, "127.9.9.9")
+		for n, due := range []bool{true, false, true} {
+			if n == 2 {
+				time.Sleep(day + time.Hour)
+			}
+			c := crawlSite(t, cfg, web)
+			var summary strings.Builder
+			require.NoError(t, c.Conclude(&summary, nil))
+			require.Equal(t, due, !strings.Contains(summary.String(), "no page is due"), summary.String())
+		}
+		require.Len(t, pagesOf(site, "a.test"), 2)
+	})
 }

@@ -67,7 +67,7 @@ func (c *Crawl) Progress() string {
 	s, queue := c.Tally.Sum(), c.Polite.Queue.Stats()
 	store := c.Pages.Stats()
 	got := fmt.Sprintf("%d pages  %s  %.1f/s", s.Pages, Size(s.Bytes), s.rate())
-	if s.Pages == 0 { // the first delay of each host goes to its rules
+	if s.Pages+s.Fates[stage.Unchanged] == 0 { // the first delay of each host goes to its rules
 		got = counted(s.robots, "robots.txt file") + ", no page yet"
 	}
 	return fmt.Sprintf("%s  %s  %d hosts (%d wait)  %d due  %d known",
@@ -88,7 +88,7 @@ func (c *Crawl) Conclude(w io.Writer, ended error) error {
 		fmt.Fprintf(w, "%-22s"+format+"\n", append([]any{name}, args...)...)
 	}
 	line("ended", "%s", Reason(ended))
-	if ended == nil && s.Pages == 0 && known.Records > 0 {
+	if ended == nil && s.Pages+s.Fates[stage.Unchanged] == 0 && known.Records > 0 {
 		line("", "no page is due: -fresh starts over, and -forever waits")
 	}
 	line("pages", "%d in %s, %.1f per second", s.Pages, s.took.Round(time.Millisecond), s.rate())
@@ -110,7 +110,7 @@ func (c *Crawl) Conclude(w io.Writer, ended error) error {
 		line("retries", "%s", left)
 	}
 
-	if f, found := c.Tally.reason(ended != nil); found && s.Pages == 0 {
+	if f, found := c.Tally.reason(ended != nil); found && s.Pages+s.Fates[stage.Unchanged] == 0 {
 		line("failed", "%s: %s", f.URL, f.Why)
 	}
 	if visits := total(s.Fates); visits > 0 {
