@@ -130,6 +130,9 @@ func (c *crawler) take(it stage.Item) {
 		return
 	}
 	why := c.Filter.Check(it) // the lists may have changed since it was discovered
+	if why == "" && it.Sitemap != nil && !c.Cfg.Sitemaps {
+		why = stage.NoSitemaps // an earlier run has found it
+	}
 	// What may not be requested takes no turn from the pages that will be.
 	if why != "" || c.Robots.Forbids(it.URL, time.Now()) {
 		c.Hosts.Hold(host, it.Visit.Addr)

@@ -21,6 +21,7 @@ import (
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 	"github.com/spinneret-go/spinneret/fetch/webtest"
 	"github.com/spinneret-go/spinneret/internal/memnet"
+	"github.com/spinneret-go/spinneret/revisit"
 )
 
 // mapped gives every second host a sitemap, and every fourth one an index of sitemaps.
@@ -212,4 +213,31 @@ func TestResourcesOfStyleSheets(t *testing.T) {
 			require.Equal(t, want, got)
 		})
 	}
+}
+
+// TestSitemapsAreSwitchedOff between two runs: known ones are not requested, until they are switched on again.
+func TestSitemapsAreSwitchedOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := &fakeSite{addr: loopback, serve: func(w http.ResponseWriter, r *http.Request) {
+			switch r.URL.Path {
+			case "/robots.txt":
+				fmt.Fprint(w, "Sitemap: http://a.test/map.xml")
+			case "/map.xml":
+				fmt.Fprint(w, "<urlset><url><loc>http://a.test/x</loc></url></urlset>")
+			}
+		}}
+		cfg := siteConfig(t, "http://a.test/")
+		cfg.Policy = revisit.Every(day)
+		web := site.network(t, "127.9.9.9")
+		for _, step := range []struct {
+			on    bool
+			reads int
+		}{{true, 1}, {false, 1}, {false, 1}, {true, 2}} {
+			cfg.Sitemaps = step.on
+			crawlSite(t, cfg, web)
+			require.Len(t, site.requested("/map.xml"), step.reads)
+			time.Sleep(day + time.Hour)
+		}
+		require.Len(t, site.requested("/x"), 4)
+	})
 }

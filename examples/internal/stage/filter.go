@@ -20,6 +20,7 @@ const (
 	NotIncluded  Reason = "matches no include pattern"
 	Denied       Reason = "on the deny list"
 	SwitchedOff  Reason = "host is switched off by an override"
+	NoSitemaps   Reason = "sitemaps are not read"
 	NoFollow     Reason = "page asks for its links not to be followed"
 	OtherServer  Reason = "in the sitemap of another server"
 	IndexInIndex Reason = "sitemap index in a sitemap index"
