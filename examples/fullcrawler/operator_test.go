@@ -119,6 +119,19 @@ func TestAHangupAtTheStart(t *testing.T) {
 	}
 }
 
+// TestHealthDuringACommand: a supervisor must not take a long check for the crawl.
+func TestHealthDuringACommand(t *testing.T) {
+	cfg, _ := crawlForgettable(t)
+	for command, want := range map[string]int{"check": 1, "crawl": 0} {
+		d, err := cockpit.OpenDirectory(cfg.Out, command)
+		require.NoError(t, err)
+		status, output := run(t, "health", "-out", cfg.Out)
+		require.Equal(t, want, status, output)
+		require.Contains(t, output, command)
+		require.NoError(t, d.Close())
+	}
+}
+
 // TestHealthOfAKilledCrawl: something else answers where its live page was.
 func TestHealthOfAKilledCrawl(t *testing.T) {
 	cfg, _ := crawlForgettable(t)

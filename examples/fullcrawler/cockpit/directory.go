@@ -18,6 +18,9 @@ import (
 // The files that name the process that uses a directory: one is locked, the other one is readable.
 const lockName, holderName = "crawl.lock", "crawl.holder"
 
+// crawlCommand is what a crawl does with a directory.
+const crawlCommand = "crawl"
+
 // archiveLock is locked while an archive is open.
 const archiveLock = "lock"
 
@@ -74,7 +77,7 @@ func OpenDirectory(path, command string) (*Directory, error) {
 // Claim opens the directory of a crawl, forgets its pages if the configuration says so, and reads
 // what was erased there.
 func (c *Config) Claim() (*Directory, error) {
-	d, err := OpenDirectory(c.Out, "crawl")
+	d, err := OpenDirectory(c.Out, crawlCommand)
 	if err != nil {
 		return nil, err
 	}

@@ -30,6 +30,9 @@ func health(ctx context.Context, in call) error {
 	if err != nil || !held(in.dir) && (seesLocks || h.Page == "") {
 		return fmt.Errorf("%w: no crawl runs in %s", errUnhealthy, in.dir)
 	}
+	if h.Command != crawlCommand {
+		return fmt.Errorf("%w: no crawl runs in %s, but process %d does: %s, since %s", errUnhealthy, in.dir, h.PID, h.Command, moment(h.Since))
+	}
 	state := "its live page (-listen) would tell more"
 	if h.Page != "" {
 		state = "its live page tells more: " + h.Page
