@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -183,4 +184,13 @@ func TestUserAgentNamesTheContact(t *testing.T) {
 	require.Contains(t, cockpit.Version(), strings.FieldsFunc(cfg.UserAgent(), func(r rune) bool { return r == '/' || r == ' ' })[1])
 	cfg.Agent = "mybot/2.1"
 	require.Equal(t, "mybot/2.1 (+https://me.example/bot)", cfg.UserAgent())
+}
+
+func TestFieldsOfSubdomains(t *testing.T) {
+	cfg, err := cockpit.ParseFlags([]string{"-header", "a.test X: 1", "-header", "b.c.a.test Z: 3", "-header", "a.test Y: 1",
+		"-header", "c.a.test Y: 2", "http://127.0.0.1/"}, io.Discard)
+	require.NoError(t, err)
+	require.Equal(t, map[string]http.Header{
+		"a.test": {"X": {"1"}, "Y": {"1"}}, "c.a.test": {"X": {"1"}, "Y": {"2"}}, "b.c.a.test": {"X": {"1"}, "Y": {"2"}, "Z": {"3"}},
+	}, cfg.HostHeader)
 }

@@ -435,6 +435,7 @@ func (l *commandLine) check() error {
 		c.Bounds = fetch.Loopback
 	}
 	c.Filter.Format.AnySuffix = c.Bounds != fetch.Public
+	c.inheritFields()
 	header := http.Header{}
 	maps.Copy(header, c.Header)
 	for _, fields := range c.HostHeader {

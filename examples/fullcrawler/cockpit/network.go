@@ -69,6 +69,19 @@ func withField(h http.Header, field, value string) http.Header {
 	return h
 }
 
+// inheritFields makes the fields of a host those of its subdomains that have some of their own, too.
+func (c *Config) inheritFields() {
+	for host, fields := range c.HostHeader {
+		for _, above, dot := strings.Cut(host, "."); dot; _, above, dot = strings.Cut(above, ".") {
+			for name, values := range c.HostHeader[above] {
+				if _, own := fields[name]; !own {
+					fields[name] = values
+				}
+			}
+		}
+	}
+}
+
 // Redacts reports whether the archive does not get the value of a field.
 func (c *Config) Redacts(field string, secret bool) bool {
 	for _, header := range c.HostHeader {
