@@ -30,16 +30,20 @@ func Machine(err error) bool {
 }
 
 // lacksPassword reports whether a proxy wants another password before it connects to a server. Package net/http
-// has no more than these words for that.
+// has no more than these words for that: those of the proxy, to which some add a sentence, or of SOCKS.
 func lacksPassword(err error) bool {
-	for ; err != nil; err = errors.Unwrap(err) {
-		switch err.Error() {
-		case http.StatusText(http.StatusProxyAuthRequired),
-			"no acceptable authentication methods", "username/password authentication failed":
-			return true
-		}
+	if err == nil {
+		return false
 	}
-	return false
+	switch text := strings.ToLower(err.Error()); {
+	case strings.HasPrefix(text, "proxy authentication required"), strings.HasPrefix(text, "proxy authorization required"),
+		text == "no acceptable authentication methods", text == "username/password authentication failed":
+		return true
+	}
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		return slices.ContainsFunc(joined.Unwrap(), lacksPassword)
+	}
+	return lacksPassword(errors.Unwrap(err))
 }
 
 // Sent reports whether a server may have noticed the request that has failed: an error of err has a

@@ -70,9 +70,17 @@ func TestLookups(t *testing.T) {
 
 // TestAProxyThatWantsAPassword: package net/http keeps nothing of its answer but the text.
 func TestAProxyThatWantsAPassword(t *testing.T) {
-	for scheme, answer := range map[string]string{
-		"http": "HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n", "socks5": "\x05\xff",
+	for _, answer := range []string{
+		"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n",
+		"HTTP/1.1 407 Proxy Authentication Required ( The ISA Server requires authorization. )\r\n\r\n",
+		"HTTP/1.1 407 Proxy authentication required\r\n\r\n",
+		"HTTP/1.1 407 Proxy Authorization Required\r\n\r\n",
+		"\x05\xff",
 	} {
+		scheme := "http"
+		if answer[0] == 5 {
+			scheme = "socks5"
+		}
 		listener, err := net.Listen("tcp", "127.0.0.1:0")
 		require.NoError(t, err)
 		defer listener.Close()
@@ -89,6 +97,7 @@ func TestAProxyThatWantsAPassword(t *testing.T) {
 		_, err = (&http.Client{Transport: &http.Transport{Proxy: http.ProxyURL(proxy)}}).Get("https://a.test/")
 		require.Error(t, err)
 		require.True(t, neterr.Local(err), "%s: %v", scheme, err)
+		require.True(t, neterr.Local(errors.Join(errors.New("of a layer"), err)), "%v", err)
 	}
 }
 
