@@ -197,7 +197,7 @@ func (c *Client) useHTTPProxy(u *url.URL, dial dialFunc) {
 }
 
 // tunnel is a connection to an HTTP proxy that has to answer a CONNECT in time: net/http would wait for a
-// minute. It is as safe for concurrent use as its Conn, once the first Write has begun.
+// minute. It is as safe for concurrent use as its Conn, except that one Write at a time is.
 type tunnel struct {
 	net.Conn
 	wait           time.Duration // zero or negative means no limit
@@ -206,22 +206,13 @@ type tunnel struct {
 
 // Write implements net.Conn.
 func (t *tunnel) Write(b []byte) (int, error) {
-	if !t.begun {
-		t.begun = true
-		if t.wait > 0 && bytes.HasPrefix(b, []byte("CONNECT ")) {
-			t.waiting = true
-			_ = t.SetReadDeadline(time.Now().Add(t.wait)) // the next Read fails if this does
-		}
+	var until time.Time // what follows the CONNECT is a handshake, which has its own limit
+	if !t.begun && t.wait > 0 && bytes.HasPrefix(b, []byte("CONNECT ")) {
+		until = time.Now().Add(t.wait)
+	}
+	if t.begun = true; t.waiting || !until.IsZero() {
+		t.waiting = !until.IsZero()
+		_ = t.SetReadDeadline(until) // the next Read fails if this does
 	}
 	return t.Conn.Write(b)
-}
-
-// Read implements net.Conn.
-func (t *tunnel) Read(b []byte) (int, error) {
-	n, err := t.Conn.Read(b)
-	if t.waiting && n > 0 {
-		t.waiting = false
-		_ = t.SetReadDeadline(time.Time{})
-	}
-	return n, err
 }

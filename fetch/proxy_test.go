@@ -228,9 +228,10 @@ func TestReachOfAnHTTPProxy(t *testing.T) {
 	}
 }
 
-// A proxy that does not get through to a server costs ConnectTimeout, and then its connection is closed.
+// A proxy that does not get through to a server costs ConnectTimeout, and then its connection is closed, also
+// if it has begun to answer.
 func TestAProxyThatDoesNotConnect(t *testing.T) {
-	for _, proxy := range []string{"http://192.0.2.1:8080", "socks5h://192.0.2.1:1080"} {
+	for _, proxy := range []string{"http://192.0.2.1:8080", "http://192.0.2.2:8080", "socks5h://192.0.2.1:1080"} {
 		synctest.Test(t, func(t *testing.T) {
 			closed := make(chan time.Time, 1)
 			c := newClient(t, fetch.Options{
@@ -238,6 +239,10 @@ func TestAProxyThatDoesNotConnect(t *testing.T) {
 				Dial: func(context.Context, string, string) (net.Conn, error) {
 					near, far := net.Pipe()
 					go func() {
+						if strings.Contains(proxy, "192.0.2.2") {
+							_, _ = near.Read(make([]byte, 4096))
+							_, _ = io.WriteString(near, "HTTP/1.1 200 OK\r\nVia: ")
+						}
 						_, _ = io.Copy(io.Discard, near)
 						closed <- time.Now()
 					}()
