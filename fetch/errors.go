@@ -265,22 +265,19 @@ func disconnected(err error) bool {
 // says reports whether one of the errors of err begins with one of some texts of net/http, after the
 // name of its package. Elsewhere in an error there may be what the server has sent.
 func says(err error, texts ...string) bool {
-	for ; err != nil; err = errors.Unwrap(err) {
-		text := strings.TrimPrefix(strings.TrimPrefix(err.Error(), "http: "), "http2: ")
-		begins := func(with string) bool { return strings.HasPrefix(text, with) }
-		if slices.ContainsFunc(texts, begins) {
-			return true
-		}
-	}
-	return false
+	return neterr.AnyText(err, func(text string) bool {
+		text = strings.TrimPrefix(strings.TrimPrefix(text, "http: "), "http2: ")
+		return slices.ContainsFunc(texts, func(with string) bool { return strings.HasPrefix(text, with) })
+	})
 }
 
-// resets reports whether err is the end of a stream of HTTP/2 for a cause. A cause with something that
-// the server has sent ends in a quotation mark.
+// resets reports whether one of the errors of err is the end of a stream of HTTP/2 for a cause. A cause with
+// something that the server has sent ends in a quotation mark.
 func resets(err error, cause string) bool {
-	text := err.Error()
-	return strings.HasPrefix(text, "stream error: ") &&
-		(strings.HasSuffix(text, "; "+cause) || strings.HasSuffix(text, "; http2: "+cause))
+	return neterr.AnyText(err, func(text string) bool {
+		return strings.HasPrefix(text, "stream error: ") &&
+			(strings.HasSuffix(text, "; "+cause) || strings.HasSuffix(text, "; http2: "+cause))
+	})
 }
 
 // alerted reports whether err is an alert of TLS. A server that wants a certificate sends it after

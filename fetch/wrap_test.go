@@ -111,3 +111,30 @@ func TestWrapThatAsksAnotherHost(t *testing.T) {
 	require.Equal(t, "192.0.2.2 b.test /new 1", string(r.Body))
 	require.Equal(t, "192.0.2.2", r.Addr.Addr().String())
 }
+
+// TestWrapThatAddsToErrors: what failed is known although the layer says which one it is.
+func TestWrapThatAddsToErrors(t *testing.T) {
+	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		panic(http.ErrAbortHandler) // resets the stream
+	}))
+	srv.EnableHTTP2 = true
+	srv.StartTLS()
+	defer srv.Close()
+	for _, add := range []string{"layer: %w", "%w: %w"} {
+		c := newClient(t, fetch.Options{
+			TLSConfig: srv.Client().Transport.(*http.Transport).TLSClientConfig,
+			Wrap: func(next http.RoundTripper) http.RoundTripper {
+				return tripper(func(r *http.Request) (*http.Response, error) {
+					resp, err := next.RoundTrip(r)
+					if err != nil {
+						err = fmt.Errorf(add, []any{io.ErrNoProgress, err}[2-strings.Count(add, "%w"):]...)
+					}
+					return resp, err
+				})
+			},
+		})
+		e := fails(t, c, srv.URL)
+		require.Equal(t, fetch.Disconnected, e.Kind, "%v", e)
+		require.True(t, e.Temporary())
+	}
+}

@@ -32,18 +32,23 @@ func Machine(err error) bool {
 // lacksPassword reports whether a proxy wants another password before it connects to a server. Package net/http
 // has no more than these words for that: those of the proxy, to which some add a sentence, or of SOCKS.
 func lacksPassword(err error) bool {
-	if err == nil {
-		return false
-	}
-	switch text := strings.ToLower(err.Error()); {
-	case strings.HasPrefix(text, "proxy authentication required"), strings.HasPrefix(text, "proxy authorization required"),
-		text == "no acceptable authentication methods", text == "username/password authentication failed":
-		return true
+	return AnyText(err, func(text string) bool {
+		text = strings.ToLower(text)
+		return strings.HasPrefix(text, "proxy authentication required") ||
+			strings.HasPrefix(text, "proxy authorization required") ||
+			text == "no acceptable authentication methods" || text == "username/password authentication failed"
+	})
+}
+
+// AnyText reports whether f is true for the text of an error of err, whatever layers have wrapped it.
+func AnyText(err error, f func(text string) bool) bool {
+	if err == nil || f(err.Error()) {
+		return err != nil
 	}
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
-		return slices.ContainsFunc(joined.Unwrap(), lacksPassword)
+		return slices.ContainsFunc(joined.Unwrap(), func(one error) bool { return AnyText(one, f) })
 	}
-	return lacksPassword(errors.Unwrap(err))
+	return AnyText(errors.Unwrap(err), f)
 }
 
 // Sent reports whether a server may have noticed the request that has failed: an error of err has a
