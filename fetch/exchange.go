@@ -68,7 +68,8 @@ type exchange struct {
 
 	watch  watch
 	upload upload.Watch
-	tardy  atomic.Bool           // the caller's deadline passed while a piece of the request's body was read
+	intime atomic.Bool           // the last piece of the request's body was asked for before the caller's deadline
+	tardy  atomic.Bool           // which passed while a piece was read
 	trace  httptrace.ClientTrace // what net/http sees
 	caller httptrace.ClientTrace // what the caller has in its context, if anything
 }
@@ -178,10 +179,18 @@ func (x *exchange) came(n int) {
 	}
 }
 
-// sent records that n bytes of the request's body are sent, for which the server has waited since watch.pause.
+// asked records that the server waits for a piece of the request's body.
+func (x *exchange) asked() {
+	x.intime.Store(x.parent.Err() == nil)
+	x.watch.pause()
+}
+
+// sent records that n bytes of the request's body are sent, for which the server has waited since asked.
 func (x *exchange) sent(n int) {
 	x.watch.resume()
-	x.tardy.Store(x.parent.Err() != nil)
+	if x.parent.Err() != nil && x.intime.Load() {
+		x.tardy.Store(true)
+	}
 	x.expect(roomPerPiece + int64(n)/16)
 }
 
@@ -244,7 +253,7 @@ func (x *exchange) failure(err error, o *Options) *Error {
 func (x *exchange) classify(err error, o *Options) *Error {
 	var dialed *Error
 	ended := httpctx.Ended(x.parent, x.quit)
-	left := ended != nil && (!timedOut(ended) || x.tardy.Load() || x.watch.waits())
+	left := ended != nil && (!timedOut(ended) || x.tardy.Load() || x.intime.Load() && x.watch.waits())
 	if x.parent.Err() != nil {
 		ended = context.Cause(x.parent) // alone, as net/http returns it
 	}

@@ -54,7 +54,7 @@ func (t roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	x := newExchange(req.Context())
 	x.quit = req.Cancel //lint:ignore SA1019 an http.Client sets it
 	if out.Body != nil {
-		x.upload.Asked, x.upload.Sent = x.watch.pause, x.sent
+		x.upload.Asked, x.upload.Sent = x.asked, x.sent
 		x.upload.Attach(&out)
 	}
 	resp, failure := c.send(x, out.WithContext(x.ctx))

@@ -138,3 +138,31 @@ func TestWrapThatAddsToErrors(t *testing.T) {
 		require.True(t, e.Temporary())
 	}
 }
+
+// TestWrapThatReadsOn: a piece of the request's body that is asked for after the deadline of the caller is not
+// what the server waited for when it passed.
+func TestWrapThatReadsOn(t *testing.T) {
+	base := listen(t, func(s *session) {
+		s.request()
+		s.request() // never answers
+	})
+	c := newClient(t, fetch.Options{Wrap: func(next http.RoundTripper) http.RoundTripper {
+		return tripper(func(r *http.Request) (*http.Response, error) {
+			ask := r.Clone(r.Context())
+			ask.Body, ask.GetBody, ask.ContentLength = nil, nil, 0
+			resp, err := next.RoundTrip(ask)
+			_, _ = r.Body.Read(make([]byte, 1))
+			_ = r.Body.Close()
+			return resp, err
+		})
+	}})
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, base, strings.NewReader("text"))
+	require.NoError(t, err)
+	_, err = c.Transport().RoundTrip(req)
+	var e *fetch.Error
+	require.ErrorAs(t, err, &e)
+	require.Equal(t, 1, e.Attempts)
+	require.False(t, e.Local())
+}
