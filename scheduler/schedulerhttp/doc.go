@@ -12,9 +12,8 @@
 // At most one request per host and per address is in flight, unless Options allow more. A request ends when the
 // response body is closed or read to its end, or with a switch of protocols (101). So close every body: one left
 // open blocks its host until Options.LeaseTimeout. Two requests to one host or address are written at least the
-// delay apart, counted from the first byte of the response. 429, 503, failures and slow responses lengthen the
-// delay. Unless a lease is lost, failures of a port that has never answered do not, but for the scheme's: anybody
-// can link to others. Retry-After is obeyed.
+// delay apart, counted from the first byte of the response. Retry-After, 429, 503, failures and slow responses
+// lengthen the delay. Failures of an unusual port that has never answered do not, since anybody can link to it.
 //
 // The address of a host is learned from the connection. If that address may not be visited yet, the
 // request is not written, and waits for the address as well: see [Transport.SetHost]. Behind an HTTP
@@ -27,11 +26,12 @@
 //
 // # Timeouts
 //
-// Requests wait in RoundTrip, so the Timeout of an [http.Client] and the deadline of a request's context include
-// the wait. If the host cannot be visited before the deadline, the request fails at once, with an error that wraps
-// context.DeadlineExceeded and says when it can be. A deadline that passes while the host is to answer is its
-// failure, unless it had less than 5 s and less than the wait. One before the name is looked up, on the way to a
-// proxy, or within the body is not, nor is a cancellation. The timeouts of an [http.Transport] exclude the wait.
+// Requests wait in RoundTrip, so the Timeout of an [http.Client] and the deadline of a context include the wait.
+// If the host cannot be visited before the deadline, the request fails at once, with an error that wraps
+// context.DeadlineExceeded and says when it can be. If the deadline passes while the host is to answer, that is
+// its failure, unless the wait left it less than 5 s, and less than the wait itself. A deadline that passes
+// earlier, on the way to a proxy, or within the body is not, nor is a cancellation. The timeouts of an
+// [http.Transport] exclude the wait.
 //
 // # Crawl-delay
 //
