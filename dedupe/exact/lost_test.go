@@ -197,6 +197,28 @@ func TestSlowBadSector(t *testing.T) {
 	})
 }
 
+// TestSlowBadArea: other calls come in after each read of a large unreadable area.
+func TestSlowBadArea(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const slow = 30 * time.Second
+		fs := &sectorFS{Mem: vfs.NewMem(), bad: true, at: 100_000, size: 10_000, slow: slow}
+		s, err := open(fs, Options{Memory: MinMemory})
+		require.NoError(t, err)
+		deferMany(t, s, 20000)
+		for err = s.Merge(); errors.Is(err, syscall.EIO); {
+			s.mu.Lock()
+			for err = nil; err == nil && s.deferred.merge != nil; {
+				began := time.Now()
+				err = s.stepMerge()
+				require.Less(t, time.Since(began), 3*slow)
+			}
+			s.mu.Unlock()
+		}
+		require.ErrorIs(t, err, ErrCorrupt)
+		require.NoError(t, s.Close())
+	})
+}
+
 // TestUnreadablePileForAMoment loses nothing.
 func TestUnreadablePileForAMoment(t *testing.T) {
 	fs := &sectorFS{Mem: vfs.NewMem(), bad: true, at: 50_000}

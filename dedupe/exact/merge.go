@@ -241,13 +241,18 @@ items:
 				err = durable.Corrupt(m.items.name, place, "not what was written")
 			}
 		}
-		if errors.Is(err, syscall.EIO) && m.items.window.ahead == 0 {
+		unreadable := errors.Is(err, syscall.EIO) && m.items.window.ahead == 0
+		if unreadable {
 			err = durable.Corrupt(m.items.name, place, "the disk cannot read this")
 		}
 		switch {
 		case errors.Is(err, ErrCorrupt): // a retry would find the same, and no merge would ever end
 			m.lost, m.added[print] = cmp.Or(m.lost, err), true
 			s.recent.forget(print)
+			if unreadable {
+				n++
+				break items // other calls come in between: a disk may try for half a minute
+			}
 			continue
 		case err != nil:
 			if m.unread.IsZero() {
