@@ -396,19 +396,21 @@ func (e *erasure) reachable() error {
 	return nil
 }
 
-// change is the last change of a URL.
+// change is the last change of a URL, if there is some.
 type change struct {
-	time   int64
-	some   bool
-	digest digest
+	of   entry
+	some bool
 }
 
-// decides sets the kind of an entry that has its body elsewhere: it is a change if the last one had another body.
+// decides sets the kind of an entry that has its body elsewhere: it is a change if the last one had another body, or
+// the same bytes as part of one, or with another status. A revisit need not have a status.
 func (c *change) decides(e *entry) {
 	if e.content.length == 0 || e.status == http.StatusNotModified {
 		return
 	}
-	if e.kind = Unchanged; !c.some || c.digest != e.digest {
+	e.kind = Unchanged
+	if !c.some || c.of.digest != e.digest || c.of.truncated != e.truncated || c.of.coded != e.coded ||
+		e.status != 0 && c.of.status != e.status {
 		e.kind = Changed
 	}
 }
@@ -418,9 +420,9 @@ func (c *change) decides(e *entry) {
 func (c *change) corrects(e *entry) bool {
 	kind, time, some := e.kind, e.prior, e.hasPrior
 	c.decides(e)
-	if e.prior, e.hasPrior = c.time, c.some; e.kind == Changed {
+	if e.prior, e.hasPrior = c.of.time, c.some; e.kind == Changed {
 		e.prior, e.hasPrior = 0, false
-		*c = change{e.time, true, e.digest}
+		*c = change{*e, true}
 	}
 	return kind != e.kind || time != e.prior || some != e.hasPrior
 }

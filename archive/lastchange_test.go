@@ -59,3 +59,35 @@ func TestLastChangeInANewIndex(t *testing.T) {
 		require.NoError(t, a.Close())
 	}
 }
+
+// The whole body after a part of it with the same bytes, or after a redirect with them, is a change, also in a new
+// index: a later 304 does not confirm the part, or the redirect.
+func TestTheSameBytesOfAnotherAnswerAreAChange(t *testing.T) {
+	text := strings.Repeat("some text ", 300)
+	for _, before := range []struct {
+		status    int
+		truncated string
+	}{{200, "disconnect"}, {301, ""}} {
+		dir := t.TempDir()
+		a := openDir(t, dir, Options{Share: true})
+		put := func(url string, hours, status int, truncated, text string) {
+			c := visit{url, someTime.Add(time.Duration(hours) * time.Hour), status, text}.capture()
+			c.Truncated = truncated
+			_, err := a.Append(c)
+			require.NoError(t, err)
+		}
+		put("http://a.test/", 1, 200, "", text)
+		put("http://b.test/", 2, before.status, before.truncated, text)
+		put("http://b.test/", 3, 200, "", text)
+		require.NoError(t, a.Close())
+		a = openDir(t, dir, Options{Share: true, Reindex: true})
+		put("http://b.test/", 4, 304, "", "")
+		versions, err := a.Versions("http://b.test/")
+		require.NoError(t, err)
+		require.Len(t, versions, 3)
+		require.Equal(t, Changed, versions[1].Kind)
+		require.False(t, versions[2].Truncated)
+		require.Equal(t, 200, versions[2].ContentStatus)
+		require.NoError(t, a.Close())
+	}
+}

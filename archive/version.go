@@ -130,7 +130,7 @@ func (a *Archive) resolve(key string, e *entry, ref reference) error {
 		return err
 	}
 	last, any, err := a.index.changedBefore(key, e)
-	(&change{last.time, any, last.digest}).decides(e)
+	(&change{last, any}).decides(e)
 	return err
 }
 
