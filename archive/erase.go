@@ -419,6 +419,11 @@ func (c *change) decides(e *entry) {
 // entries of a URL in their order, and reports whether the entry had to be corrected.
 func (c *change) corrects(e *entry) bool {
 	kind, time, some := e.kind, e.prior, e.hasPrior
+	if e.status == http.StatusNotModified && some && c.of.time > time && c.of.digest.contradicts(e.digest) {
+		c.of = *e // it confirmed the one before, whatever was found since to be between
+		c.of.time, c.of.status = time, e.content.status
+		return false
+	}
 	c.decides(e)
 	if e.prior, e.hasPrior = c.of.time, c.some; e.kind == Changed {
 		e.prior, e.hasPrior = 0, false

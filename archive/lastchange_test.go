@@ -91,3 +91,38 @@ func TestTheSameBytesOfAnotherAnswerAreAChange(t *testing.T) {
 		require.NoError(t, a.Close())
 	}
 }
+
+// A failure is indexed before a change that was found earlier, and that is imported. A 304 after it confirms that
+// change, unless another 304 has confirmed the one before since.
+func TestLastChangeBeforeAFailure(t *testing.T) {
+	hours := func(n int) time.Time { return someTime.Add(time.Duration(n) * time.Hour) }
+	for _, confirmed := range []bool{false, true} {
+		dir, want := t.TempDir(), "between"
+		a := openDir(t, dir, Options{})
+		put := func(at, status int, text string) {
+			_, err := a.Append(visit{"http://a.test/", hours(at), status, text}.capture())
+			require.NoError(t, err)
+		}
+		put(1, 200, "first")
+		put(3, 503, "failed")
+		if confirmed {
+			put(4, 304, "")
+			put(5, 503, "failed")
+			want = "first"
+		}
+		page := foreignPage("http://a.test/", hours(2), 200, "between")
+		_, err := a.Import(writeForeign(t, t.TempDir(), "x.warc.gz", page))
+		require.NoError(t, err)
+		put(6, 304, "")
+		for range 2 {
+			v, err := a.At("http://a.test/", hours(6))
+			require.NoError(t, err)
+			require.Equal(t, want, body(t, a, v))
+			faults, _ := verify(t, a)
+			require.Empty(t, faults)
+			require.NoError(t, a.Close())
+			a = openDir(t, dir, Options{Reindex: true})
+		}
+		require.NoError(t, a.Close())
+	}
+}

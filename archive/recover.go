@@ -345,7 +345,14 @@ func (a *Archive) indexAnswer(r *answered) error {
 		body = e.digest
 	}
 	a.index.add(r.file, key, e, body, r.end)
-	if r.moved {
+	until := int64(never)
+	if e.kind == Changed {
+		var err error
+		if _, _, until, err = a.index.floor(key, e.time); err != nil {
+			return err
+		}
+	}
+	if r.moved || until != never { // failures after it name an earlier change
 		return a.noteMoved(key)
 	}
 	return nil
