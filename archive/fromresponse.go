@@ -35,9 +35,12 @@ func (c *Capture) FromResponse(resp *http.Response, body []byte) {
 }
 
 // targetURL returns what was requested, without a password, which should not be archived. Redirects
-// may lead to URLs with bytes that cannot be in a header line; they are escaped, as browsers do.
+// may lead to URLs with bytes that cannot be in a header line; they are escaped, as browsers do. An international
+// name is asked for in Punycode; net/url would escape it, and nobody would look for that.
 func targetURL(u *url.URL) string {
-	text := httpurl.Requested(u)
+	asked := *u
+	asked.Host = asciiHost(u.Host)
+	text := httpurl.Requested(&asked)
 	if utf8.ValidString(text) && !strings.ContainsFunc(text, breaksLine) {
 		return text
 	}
@@ -52,11 +55,25 @@ func targetURL(u *url.URL) string {
 	return b.String()
 }
 
+// asciiHost returns an international name in Punycode, as net/http asks for it, and any other host unchanged.
+func asciiHost(host string) string {
+	if !strings.ContainsFunc(host, func(r rune) bool { return r >= utf8.RuneSelf }) {
+		return host
+	}
+	var head bytes.Buffer
+	err := (&http.Request{URL: &url.URL{Scheme: "http", Host: strings.ToLower(host)}}).Write(&head)
+	_, ascii, _ := strings.Cut(head.String(), "Host: ")
+	if ascii, _, _ = strings.Cut(ascii, "\r\n"); err != nil || ascii == "" {
+		return host
+	}
+	return ascii
+}
+
 // requestHead writes the head that net/http sends, as far as it is known from the request.
 func requestHead(req *http.Request, resp *http.Response) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nHost: %s\r\n", cmp.Or(req.Method, http.MethodGet),
-		req.URL.RequestURI(), cmp.Or(req.Host, req.URL.Host))
+		req.URL.RequestURI(), asciiHost(cmp.Or(req.Host, req.URL.Host)))
 	if _, set := req.Header["User-Agent"]; !set {
 		fmt.Fprintf(&b, "User-Agent: Go-http-client/%d.%d\r\n", min(resp.ProtoMajor, 2),
 			resp.ProtoMinor)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,7 +29,8 @@ type Query struct {
 
 	// Host selects the URLs of one host, without a port, Site those of a host and its subdomains, such as those of
 	// a registrable domain. Prefix selects URLs that begin with this one, such as that of a
-	// directory; URLs of more than 480 bytes are only found by a Prefix of at most 400. At most one
+	// directory; URLs of more than 480 bytes are only found by a Prefix of at most 400. It has international names in
+	// Punycode, as the URLs do; a Host or Site may have them in either form. At most one
 	// of the three may be set; without any, all URLs are selected. Schemes are ignored.
 	Host, Site, Prefix string
 
@@ -52,6 +54,10 @@ func (q *Query) spans() ([]urlkey.Span, error) {
 		if by.name != "" {
 			set++
 			spans = by.spans(by.name)
+			if ascii := asciiHost(by.name); ascii != by.name { // files of other programs may have either
+				spans = append(spans, by.spans(ascii)...)
+				slices.SortFunc(spans, func(a, b urlkey.Span) int { return strings.Compare(a.Low, b.Low) })
+			}
 		}
 	}
 	if set > 1 {

@@ -59,7 +59,8 @@ func (v Version) Digest() string { return v.digest.String() }
 
 // At returns the version of a URL that was valid at a time, or [ErrNotFound] if the URL had not been found by
 // then. Only answers to a GET of the whole page count: see [Archive.Answers]. The zero Time means the last
-// version. The cost does not depend on the number of versions.
+// version. The URL of an international name has it in Punycode, as it was asked for. The cost does not depend on the
+// number of versions.
 func (a *Archive) At(url string, t time.Time) (Version, error) {
 	a = a.now()
 	key, _ := urlkey.Of(url)
