@@ -40,3 +40,13 @@ func TestInternationalNames(t *testing.T) {
 	require.Equal(t, 3, report.Erased)
 	require.NoError(t, a.Close())
 }
+
+// What is no host would be found nowhere, and an erasure would erase nothing.
+func TestWhatIsNoHostIsRefused(t *testing.T) {
+	a := openDir(t, t.TempDir(), Options{})
+	for _, host := range []string{"me@a.test", " a.test", "a.test?", "a.test#top"} {
+		_, err := a.Erase(t.Context(), Selection{Host: host}, "asked for")
+		require.ErrorIs(t, err, ErrInvalid, host)
+	}
+	require.NoError(t, a.Close())
+}

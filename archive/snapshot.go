@@ -64,7 +64,7 @@ func (q *Query) spans() ([]urlkey.Span, error) {
 		return nil, errors.New("archive: query: more than one of Host, Site and Prefix is set")
 	}
 	host := q.Host + q.Site
-	if _, port := urlkey.CutPort(host); port != "" || strings.Contains(host, "/") { // nothing would be found, or erased
+	if _, port := urlkey.CutPort(host); port != "" || strings.ContainsAny(host, "/?#@ ") { // nothing would be found, or erased
 		return nil, fmt.Errorf("archive: query: %.100q is not a host without a port", host)
 	}
 	return spans, nil
