@@ -420,7 +420,7 @@ func (c *change) decides(e *entry) {
 func (c *change) corrects(e *entry) bool {
 	kind, time, some := e.kind, e.prior, e.hasPrior
 	if e.status == http.StatusNotModified && some && c.of.time > time && c.of.digest.contradicts(e.digest) {
-		c.of = *e // it confirmed the one before, whatever was found since to be between
+		c.of = *e // the body that it confirmed is older than a change that was found since, and stays the last one
 		c.of.time, c.of.status = time, e.content.status
 		return false
 	}

@@ -251,7 +251,7 @@ items:
 			s.recent.forget(print)
 			if unreadable {
 				n++
-				break items // other calls come in between: a disk may try for half a minute
+				break items // the disk may have tried for half a minute: other calls come in before the next read
 			}
 			continue
 		case err != nil:

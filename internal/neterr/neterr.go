@@ -42,8 +42,11 @@ func lacksPassword(err error) bool {
 
 // AnyText reports whether f is true for the text of an error of err, whatever layers have wrapped it.
 func AnyText(err error, f func(text string) bool) bool {
-	if err == nil || f(err.Error()) {
-		return err != nil
+	switch {
+	case err == nil:
+		return false
+	case f(err.Error()):
+		return true
 	}
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		return slices.ContainsFunc(joined.Unwrap(), func(one error) bool { return AnyText(one, f) })

@@ -52,12 +52,15 @@ func (a *Archived) Has(ctx context.Context, url string) bool {
 		return true
 	}
 	version, err := a.store.At(url, time.Now())
-	if err != nil || version.Content == (archive.Location{}) || !version.Truncated {
-		return err == nil && version.Content != (archive.Location{})
+	switch {
+	case err != nil || version.Content == (archive.Location{}):
+		return false
+	case !version.Truncated:
+		return true
 	}
-	all := false
-	a.With(ctx, url, func(resp *fetch.Response) { all = int64(len(resp.Raw)) >= a.maxBody })
-	return all
+	long := false
+	a.With(ctx, url, func(resp *fetch.Response) { long = int64(len(resp.Raw)) >= a.maxBody })
+	return long
 }
 
 // archived answers requests with the latest versions in an archive. Its methods are safe for
